@@ -1,0 +1,182 @@
+"""From a parsed query to tantivy's: what each word weighs in each field, and the most that the whole can score.
+
+Every clause is a BM25 term or phrase query (k1 1.2 and b 0.75 are fixed in tantivy), and a chunk's score is their weighted
+sum. BM25 of one clause stays below idf * (k1 + 1), so the sum of these bounds is a `ceiling` no chunk reaches, and
+score / ceiling is a share in [0, 1] that says how much of what was asked for a chunk holds. A word the index does not know
+counts with the idf of a word in no chunk: a query of nonsense and one known word gets low shares.
+
+Not here: running the query (`index.lexical`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection
+
+import msgspec
+import tantivy
+from tantivy import Occur, Query
+
+from index import terms
+from index.fields import BODY, DOCUMENT_ID, HEADING, IDENTIFIERS, NAMES, PATH, SCHEMA, TEXT, TITLE
+from index.query import ParsedQuery, Phrase, Word
+
+K1 = 1.2
+
+# Chosen with scripts/eval_keyword.py: the mean nDCG@10 over its nine rows (seven collections, claude_docs' pages whole and
+# split) is 0.668. Halving or doubling any one of these costs 0.000 to 0.006, so they stand on a plateau and are round. The
+# sum of fields, with title and heading also in the body, gave 0.658 over five collections where the best field with a tie
+# breaker of 0.3 gave 0.654 and without one 0.651, and a sum lets tantivy skip what cannot reach the top.
+FIELD_WEIGHTS = {BODY: 1.0, TITLE: 0.35, HEADING: 0.35, PATH: 0.15, IDENTIFIERS: 0.15}
+WHOLE_WEIGHT = 1.0
+"""An identifier as it is; relative, like the next two, to a plain word."""
+SPELLING_WEIGHT = 0.5
+"""Its parts side by side, or joined."""
+LOOSE_WEIGHT = 0.5
+"""Its parts one by one. 0.3 -> 0.5: claude_docs 0.782 -> 0.786, codebase_chunks 0.742 -> 0.748; 1.0 loses both."""
+FUZZY_WEIGHT = 0.5
+"""A similar word, relative to a word found once in a chunk of average length. 0 to 1 differ by 0.001."""
+
+FUZZY_FIELDS = (BODY, PATH)
+ONE_ERROR_LETTERS, TWO_ERRORS_LETTERS = 4, 8
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    query: Query
+    ceiling: float
+    """More than any chunk can score."""
+    unknown: tuple[str, ...]
+    """The words, as typed, that no chunk holds."""
+
+
+def plan(parsed: ParsedQuery, searcher: tantivy.Searcher, document_ids: Collection[int] | None) -> Plan:
+    clauses = _Clauses(searcher)
+    for word, count in Counter(parsed.words).items():
+        clauses.add_word(word, count)
+    for phrase in parsed.phrases:
+        clauses.add_phrase(phrase)
+    query = Query.boolean_query([(Occur.Should, clause) for clause in clauses.queries])
+    return Plan(
+        query=_restricted(query, parsed.excluded, document_ids),
+        ceiling=clauses.ceiling,
+        unknown=tuple(dict.fromkeys(clauses.unknown)),
+    )
+
+
+class _Clauses:
+    """The weighted alternatives of one query, and the sum of their bounds."""
+
+    def __init__(self, searcher: tantivy.Searcher) -> None:
+        self.searcher = searcher
+        self.queries: list[Query] = []
+        self.ceiling = 0.0
+        self.unknown: list[str] = []
+
+    def add_word(self, word: Word, count: int) -> None:
+        is_known = self._add_whole(word, count)
+        weight = SPELLING_WEIGHT if word.whole else 1.0
+        for tokens in dict.fromkeys(_tokens(spelling) for spelling in word.spellings):
+            is_known |= self._add_everywhere(tokens, weight * count)
+        loose = [token for part in word.loose for token in _tokens(part)]
+        missing = [token for token in dict.fromkeys(loose) if not self._add_everywhere((token,), LOOSE_WEIGHT * count)]
+        if not word.loose and not is_known:
+            missing = [token for spelling in word.spellings for token in _tokens(spelling)]
+        if missing and not is_known:
+            self.unknown.append(word.text)
+            for token in dict.fromkeys(missing):
+                self._add_similar(token, count * (LOOSE_WEIGHT if word.loose else 1.0))
+
+    def add_phrase(self, phrase: Phrase) -> None:
+        tokens = _tokens(phrase.text)
+        names = [_name(symbol) for symbol in phrase.symbols]
+        if not self._add_everywhere(tokens, 1.0, names):
+            self.unknown.append(phrase.text)
+            self.ceiling += self._bound([0] * max(1, len(tokens)))
+
+    def _add_whole(self, word: Word, count: int) -> bool:
+        name = _name(word.whole)
+        return bool(name) and self._add(IDENTIFIERS, (name,), WHOLE_WEIGHT * count)
+
+    def _add_everywhere(self, tokens: tuple[str, ...], weight: float, names: Collection[str] = ()) -> bool:
+        fields = FIELD_WEIGHTS if len(tokens) == 1 else FIELD_WEIGHTS.keys() - {IDENTIFIERS}
+        added = [self._add(field, tokens, weight * FIELD_WEIGHTS[field], names) for field in sorted(fields)]
+        return any(added)
+
+    def _add(self, field: str, tokens: tuple[str, ...], weight: float, names: Collection[str] = ()) -> bool:
+        """A clause, unless the dictionary says that nothing can match it."""
+        frequencies = [self.searcher.doc_freq(field, token) for token in tokens]
+        if not frequencies or not all(frequencies):
+            return False
+        self.queries.append(_with_names(Query.boost_query(_sequence(field, tokens), weight), names))
+        self.ceiling += weight * self._bound(frequencies)
+        return True
+
+    def _add_similar(self, token: str, weight: float) -> None:
+        """What differs by a typing error from a word that no chunk holds."""
+        bound = weight * self._bound([0])
+        self.ceiling += bound
+        distance = _typing_errors(token)
+        if distance:
+            score = FUZZY_WEIGHT * bound / (K1 + 1)
+            for field in FUZZY_FIELDS:
+                similar = Query.fuzzy_term_query(SCHEMA, field, token, distance=distance)
+                self.queries.append(Query.const_score_query(similar, score * FIELD_WEIGHTS[field]))
+
+    def _bound(self, frequencies: Collection[int]) -> float:
+        """The least upper bound of BM25 for tokens (together, a phrase) found in so many chunks."""
+        return (K1 + 1) * sum(_idf(frequency, self.searcher.num_docs) for frequency in frequencies)
+
+
+def _idf(frequency: int, chunk_count: int) -> float:
+    """As in tantivy. Deleted chunks count there until they are merged away, so `frequency` may exceed the live chunks."""
+    return math.log1p((max(chunk_count, frequency) - frequency + 0.5) / (frequency + 0.5))
+
+
+def _typing_errors(token: str) -> int:
+    """How many edits away from this stem a word may be. What is short or holds digits is another thing after each edit."""
+    if not token.isalpha() or len(token) < ONE_ERROR_LETTERS:
+        return 0
+    return 1 if len(token) < TWO_ERRORS_LETTERS else 2
+
+
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(TEXT.analyze(terms.spaced(text)))
+
+
+def _name(identifier: str) -> str:
+    """An identifier as the identifiers field holds it; empty where there is none."""
+    return "".join(NAMES.analyze(identifier))
+
+
+def _sequence(field: str, tokens: tuple[str, ...]) -> Query:
+    if len(tokens) == 1:
+        return Query.term_query(SCHEMA, field, tokens[0])
+    return Query.phrase_query(SCHEMA, field, list(tokens))
+
+
+def _with_names(query: Query, names: Collection[str]) -> Query:
+    """The query, where every one of these identifiers is there too."""
+    if not names:
+        return query
+    required = [Query.const_score_query(Query.term_query(SCHEMA, IDENTIFIERS, name), 0.0) for name in names]
+    return Query.boolean_query([(Occur.Must, part) for part in (query, *required)])
+
+
+def _restricted(query: Query, excluded: tuple[Phrase, ...], document_ids: Collection[int] | None) -> Query:
+    if not excluded and document_ids is None:
+        return query  # a bare union lets tantivy skip what cannot reach the top
+    parts = [(Occur.Must, query)]
+    parts += [(Occur.MustNot, exclusion) for phrase in excluded for exclusion in _exclusions(phrase)]
+    if document_ids is not None:
+        admitted = Query.term_set_query(SCHEMA, DOCUMENT_ID, list(document_ids))
+        parts.append((Occur.Must, Query.const_score_query(admitted, 0.0)))
+    return Query.boolean_query(parts)
+
+
+def _exclusions(phrase: Phrase) -> list[Query]:
+    """One for each field that may hold it; the body holds title and heading as well."""
+    tokens = _tokens(phrase.text)
+    names = [_name(symbol) for symbol in phrase.symbols]
+    fields = (BODY, PATH, IDENTIFIERS) if len(tokens) == 1 else (BODY, PATH)
+    return [_with_names(_sequence(field, tokens), names) for field in fields] if tokens else []

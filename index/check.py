@@ -1,0 +1,140 @@
+"""The invariants of a store, checked one by one.
+
+Each check returns what is wrong as plain sentences, an empty list where all is well. What can be mended from the truth is
+mended by building the projection anew; damage of `kb.db` itself is only reported.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from index import database, projections, vectors
+from index.lexical import Lexical
+from index.matrix import DEAD, Matrix, MatrixDamaged
+
+UNIT_TOLERANCE = 1e-3
+"""How far a row's length may be from 1: float32 rounding is below 1e-6, a bit flip is far above."""
+
+
+class Check(msgspec.Struct, frozen=True):
+    name: str
+    problems: list[str]
+    mendable: bool
+
+
+def every(connection: sqlite3.Connection, folder: Path) -> list[Check]:
+    """All checks, in one snapshot."""
+    with database.snapshot(connection):
+        return [
+            Check("database integrity", _integrity(connection), mendable=False),
+            Check("texts and their hashes", _text_hashes(connection), mendable=False),
+            Check("vectors", _vectors(connection), mendable=True),
+            Check("matrix", _matrix(connection, folder), mendable=True),
+            Check("lexical index", _lexical(connection, folder), mendable=True),
+        ]
+
+
+def mend(connection: sqlite3.Connection, folder: Path, checks: list[Check]) -> None:
+    """Make what failed anew from `kb.db`. The caller holds the writer lock."""
+    failed = {check.name for check in checks if check.problems}
+    if "vectors" in failed:
+        _drop_bad_vectors(connection)
+    with database.snapshot(connection):
+        if failed & {"vectors", "matrix"}:
+            shutil.rmtree(projections.matrix_folder(folder), ignore_errors=True)
+            projections.rebuild_matrix(connection, projections.matrix_folder(folder))
+        if "lexical index" in failed:
+            projections.rebuild_lexical(connection, projections.lexical_folder(folder))
+
+
+def _integrity(connection: sqlite3.Connection) -> list[str]:
+    problems = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
+    problems += [
+        f"row {row[1]} of {row[0]} refers to nothing" for row in connection.execute("PRAGMA foreign_key_check")
+    ]
+    empty = "SELECT id, title FROM documents d WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.document_id = d.id)"
+    return problems + [f"document {row[0]} ({row[1]}) has no chunks" for row in connection.execute(empty)]
+
+
+def _text_hashes(connection: sqlite3.Connection) -> list[str]:
+    return [
+        f"chunk {chunk_id}: its text is not what its vector was made of"
+        for chunk_id, context, text, text_hash in connection.execute("SELECT id, context, text, text_hash FROM chunks")
+        if vectors.text_hash(f"{context}\n\n{text}" if context else text) != text_hash
+    ]
+
+
+def _bad_vectors(connection: sqlite3.Connection) -> list[int]:
+    dim = int(database.read_config(connection)["embedding_dim"])
+    model = database.read_config(connection)["model_key"]
+    bad = []
+    for row_id, blob in connection.execute("SELECT id, vector FROM vectors WHERE model = ?", (model,)):
+        vector = np.frombuffer(blob, dtype="<f4") if len(blob) == dim * 4 else np.zeros(0, np.float32)
+        if not abs(float(np.linalg.norm(vector)) - 1) < UNIT_TOLERANCE:  # written so that NaN is bad too
+            bad.append(row_id)
+    return bad
+
+
+def _vectors(connection: sqlite3.Connection) -> list[str]:
+    return [f"vector {row_id} is not a unit vector of the model's size" for row_id in _bad_vectors(connection)]
+
+
+def _drop_bad_vectors(connection: sqlite3.Connection) -> None:
+    """Their texts wait for `kb reindex`."""
+    with database.transaction(connection):
+        connection.executemany("DELETE FROM vectors WHERE id = ?", [(row_id,) for row_id in _bad_vectors(connection)])
+
+
+def _matrix(connection: sqlite3.Connection, folder: Path) -> list[str]:
+    try:
+        matrix = Matrix.open(projections.matrix_folder(folder))
+    except MatrixDamaged as error:
+        return [str(error)]
+    problems = []
+    if projections.matrix_state(connection, folder) is not projections.State.CURRENT:
+        problems.append("the matrix is not at the last transaction")
+    live = np.flatnonzero(matrix.ids != DEAD)
+    rows = dict(zip(matrix.ids[live].tolist(), live.tolist(), strict=True))
+    if len(rows) != len(live):
+        problems.append(f"{len(live) - len(rows)} chunks have more than one row")
+    missing = different = 0
+    for ids, expected in vectors.of_chunks(connection, matrix.header.model, after_seq=projections.WHOLE_HISTORY):
+        for chunk_id, vector in zip(ids.tolist(), expected, strict=True):
+            row = rows.pop(chunk_id, None)
+            missing += row is None
+            different += row is not None and not np.array_equal(matrix.vectors[row], vector)
+    for number, what in (
+        (missing, "chunks have no row"),
+        (different, "rows differ from their vector"),
+        (len(rows), "rows belong to no chunk"),
+    ):
+        if number:
+            problems.append(f"{number} {what}")
+    return problems + _orphans(projections.matrix_folder(folder), matrix)
+
+
+def _orphans(folder: Path, matrix: Matrix) -> list[str]:
+    epoch = matrix.header.epoch
+    expected = {"header.json", f"vectors-{epoch}.f32", f"ids-{epoch}.i64"}
+    return [f"{path.name} belongs to no epoch" for path in sorted(folder.iterdir()) if path.name not in expected]
+
+
+def _lexical(connection: sqlite3.Connection, folder: Path) -> list[str]:
+    state = projections.lexical_state(connection, folder)
+    if state is projections.State.UNUSABLE:
+        return ["the lexical index is missing or damaged"]
+    problems = [] if state is projections.State.CURRENT else ["the lexical index is not at the last transaction"]
+    indexed = sorted(Lexical.open_reader(projections.lexical_folder(folder)).chunk_ids())
+    stored = [row[0] for row in connection.execute("SELECT id FROM chunks ORDER BY id")]
+    if indexed != stored:
+        both = set(indexed) & set(stored)
+        problems.append(
+            f"{len(stored) - len(both)} chunks are missing from the lexical index,"
+            f" {len(indexed) - len(both)} entries belong to no chunk"
+        )
+    return problems

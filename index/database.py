@@ -1,0 +1,107 @@
+"""Connections to `kb.db`, and the one way to change it.
+
+Every change is a `transaction`: it takes the next `seq`, logs it with a random token, and commits all or nothing.
+Readers open the file read-only and run no DDL. Not here: what the tables mean (`schema`, `documents`, `vectors`, `tags`).
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from index.errors import StoreDamaged
+from index.watermark import Watermark
+
+BUSY_TIMEOUT_S = 10.0
+"""How long SQLite itself waits for its own short locks (a checkpoint); writers are kept apart by `lock`."""
+
+
+def connect_writer(path: Path) -> sqlite3.Connection:
+    """A read-write connection in WAL mode with foreign keys on. The caller holds the writer lock."""
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    _check_readable(connection, path)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    return connection
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """A connection that cannot change anything."""
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode=ro",
+        uri=True,
+        timeout=BUSY_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    _check_readable(connection, path)
+    return connection
+
+
+def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        connection.close()
+        raise StoreDamaged(
+            f"{path} cannot be read: {error}", "restore kb.db from a backup, or move it away and add again"
+        ) from error
+
+
+@contextmanager
+def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    """All reads inside see the store at one moment."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[int]:
+    """One change: yields its `seq`, commits at the end, rolls back on any exception."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        seq = head(connection).seq + 1
+        connection.execute("INSERT INTO log VALUES (?, ?)", (seq, secrets.randbits(62)))
+        yield seq
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def head(connection: sqlite3.Connection) -> Watermark:
+    """The last committed transaction."""
+    return Watermark(*connection.execute("SELECT seq, token FROM log ORDER BY seq DESC LIMIT 1").fetchone())
+
+
+def remembers(connection: sqlite3.Connection, mark: Watermark) -> bool:
+    """Whether `mark` lies in this database's own history, so that what came after it can be replayed.
+
+    It does not after a power loss that took the last commits, after a restore of an older `kb.db`, or when the log was
+    pruned past it; then a projection is built anew.
+    """
+    row = connection.execute("SELECT token FROM log WHERE seq = ?", (mark.seq,)).fetchone()
+    return row is not None and row[0] == mark.token
+
+
+def prune_log(connection: sqlite3.Connection) -> None:
+    """Forget the history before the last transaction. Both projections must stand at the head."""
+    connection.execute("DELETE FROM log WHERE seq < (SELECT max(seq) FROM log)")
+    connection.execute("DELETE FROM deleted_chunks")
+
+
+def read_config(connection: sqlite3.Connection) -> dict[str, str]:
+    """What the store was built with: schema_version, model_name, embedding_dim, model_max_tokens, model_key."""
+    return dict(connection.execute("SELECT key, value FROM config"))
+
+
+def write_config(connection: sqlite3.Connection, values: dict[str, str]) -> None:
+    connection.executemany("INSERT OR REPLACE INTO config VALUES (?, ?)", values.items())

@@ -1,0 +1,134 @@
+"""Documents and their chunks in SQLite: insert, delete, rename, find.
+
+Functions take an open connection; those that change something take the `seq` of the running transaction. Chunk rows are
+never updated: a changed document is a new document with new chunk ids.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
+
+from index import tags
+from index.rows import ChunkRow, DocumentRow, NewDocument
+
+_DOCUMENT = """
+SELECT d.id, d.title, d.source_path, d.content_hash, d.doc_type, d.language, d.created_at, d.modified_at, d.mtime_ns,
+       d.size, d.extractor, d.metadata,
+       (SELECT json_group_array(name) FROM (SELECT t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
+                                            WHERE dt.document_id = d.id ORDER BY t.name)) AS tags,
+       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunk_count
+FROM documents d
+"""
+_CHUNK = """
+SELECT id, document_id, chunk_index, text, heading, page, start_line, end_line, token_count, metadata FROM chunks
+"""
+
+
+def insert(connection: sqlite3.Connection, document: NewDocument, *, created_at: str, seq: int) -> int:
+    """Add a document, its chunks and its tags; returns its id. sqlite3.IntegrityError if the content is there already."""
+    cursor = connection.execute(
+        "INSERT INTO documents (title, source_path, content_hash, doc_type, language, created_at, modified_at, mtime_ns,"
+        " size, extractor, metadata, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            document.title, document.source_path, document.content_hash, document.doc_type, document.language, created_at,
+            document.modified_at, document.mtime_ns, document.size, document.extractor, _json(document.metadata), seq,
+        ),
+    )  # fmt: skip
+    document_id = cursor.lastrowid
+    assert document_id is not None  # an INSERT that returned has one  # noqa: S101
+    connection.executemany(
+        "INSERT INTO chunks (document_id, chunk_index, text, heading, context, page, start_line, end_line, token_count,"
+        " metadata, text_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            (
+                document_id, number, chunk.text, chunk.heading, chunk.context, chunk.page, chunk.start_line, chunk.end_line,
+                chunk.token_count, _json(chunk.metadata), chunk.text_hash,
+            )
+            for number, chunk in enumerate(document.chunks)
+        ),
+    )  # fmt: skip
+    tags.attach(connection, document_id, document.tags)
+    return document_id
+
+
+def delete(connection: sqlite3.Connection, document_ids: Collection[int]) -> None:
+    """Remove documents; their chunks and tags go by cascade, and a trigger records each dead chunk."""
+    connection.executemany("DELETE FROM documents WHERE id = ?", ((document_id,) for document_id in document_ids))
+
+
+def rename(connection: sqlite3.Connection, document_id: int, source_path: str, title: str, *, seq: int) -> None:
+    connection.execute(
+        "UPDATE documents SET source_path = ?, title = ?, seq = ? WHERE id = ?", (source_path, title, seq, document_id)
+    )
+
+
+def touch(connection: sqlite3.Connection, document_id: int, mtime_ns: int) -> None:
+    """The file has a new time and the same content."""
+    connection.execute("UPDATE documents SET mtime_ns = ? WHERE id = ?", (mtime_ns, document_id))
+
+
+def by_id(connection: sqlite3.Connection, document_id: int) -> DocumentRow | None:
+    return next(_documents(connection, "WHERE d.id = ?", (document_id,)), None)
+
+
+def by_ids(connection: sqlite3.Connection, document_ids: Collection[int]) -> dict[int, DocumentRow]:
+    marks = ",".join("?" * len(document_ids))
+    rows = _documents(connection, f"WHERE d.id IN ({marks})", tuple(document_ids))
+    return {row.id: row for row in rows}
+
+
+def by_hash(connection: sqlite3.Connection, content_hash: str) -> DocumentRow | None:
+    return next(_documents(connection, "WHERE d.content_hash = ?", (content_hash,)), None)
+
+
+def by_path(connection: sqlite3.Connection, source_path: str) -> list[DocumentRow]:
+    """Every version of the file at this path, newest first."""
+    return list(_documents(connection, "WHERE d.source_path = ? ORDER BY d.id DESC", (source_path,)))
+
+
+def page_of(
+    connection: sqlite3.Connection, document_ids: Collection[int] | None, *, limit: int | None, offset: int
+) -> list[DocumentRow]:
+    """Documents in the order they were added; `document_ids` None means all, `limit` None no end."""
+    where = "" if document_ids is None else f"WHERE d.id IN ({','.join(map(str, sorted(document_ids)))})"
+    tail = f"{where} ORDER BY d.id LIMIT ? OFFSET ?"
+    return list(_documents(connection, tail, (-1 if limit is None else limit, offset)))
+
+
+def count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM documents").fetchone()[0])
+
+
+def chunk_count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
+
+
+def chunks_of(connection: sqlite3.Connection, document_id: int) -> list[ChunkRow]:
+    """The chunks of a document, in reading order."""
+    return list(_chunks(connection, "WHERE document_id = ? ORDER BY chunk_index", (document_id,)))
+
+
+def chunks_by_ids(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[int, ChunkRow]:
+    """The chunks that exist among `chunk_ids`; ids that a stale projection still holds are left out."""
+    marks = ",".join("?" * len(chunk_ids))
+    return {row.id: row for row in _chunks(connection, f"WHERE id IN ({marks})", tuple(chunk_ids))}
+
+
+def _documents(connection: sqlite3.Connection, tail: str, values: tuple[object, ...]) -> Iterator[DocumentRow]:
+    for row in connection.execute(_DOCUMENT + tail, values):
+        fields = dict(zip(DocumentRow.__struct_fields__, row, strict=True))
+        fields["metadata"] = msgspec.json.decode(fields["metadata"])
+        fields["tags"] = tuple(msgspec.json.decode(fields["tags"]))
+        yield DocumentRow(**fields)
+
+
+def _chunks(connection: sqlite3.Connection, tail: str, values: tuple[object, ...]) -> Iterator[ChunkRow]:
+    for row in connection.execute(_CHUNK + tail, values):
+        yield ChunkRow(**dict(zip(ChunkRow.__struct_fields__, (*row[:-1], msgspec.json.decode(row[-1])), strict=True)))
+
+
+def _json(value: dict[str, object]) -> str:
+    return msgspec.json.encode(value).decode()

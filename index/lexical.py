@@ -1,0 +1,178 @@
+"""The lexical index: which chunks hold the words of a query. A projection of `kb.db`, which can be deleted at any time.
+
+On disk, one folder: tantivy's segments and its `meta.json`, and `watermark.json` (`index.watermark`), the last transaction
+that is in it.
+
+Crash rule: tantivy's commit comes first, then the watermark, both atomic. A process killed before the commit leaves the
+last commit; killed between the two it leaves a watermark that is too old, and what is replayed is deleted and added by
+chunk id, which gives the same index. Readers in other processes see a commit as a whole or not at all.
+
+Not here: one writer at a time is the caller's duty (`index.lock`); what a chunk's fields are (`index.fields`), how a query
+scores (`index.bm25`). Scores of equal chunks are equal whatever was deleted and added, up to the frequencies of words in
+deleted chunks, which tantivy counts until it merges them away.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+import msgspec
+import tantivy
+
+from index import bm25, fields, watermark
+from index.fields import LexicalDocument as LexicalDocument  # noqa: PLC0414  re-exported: the callers' one door
+from index.query import ParsedQuery
+from index.watermark import Watermark
+
+WRITER_HEAP_BYTES = 30_000_000
+WRITER_THREADS = 1
+TIES_READ = 32
+"""Hits read beyond the limit, so that chunks of equal score come in the order of their ids, not of the segments."""
+SCORE_DIGITS = 5
+"""Significant digits in which two scores are compared: tantivy sums float32 in any order."""
+
+
+class LexicalDamaged(Exception):
+    """Missing, unreadable, or made by another version: to be made anew from `kb.db`."""
+
+
+class LexicalHits(msgspec.Struct, frozen=True, kw_only=True):
+    """The best chunks, best first. The lists run side by side."""
+
+    chunk_ids: list[int]
+    scores: list[float]
+    """BM25, comparable within one query only."""
+    shares: list[float]
+    """score / the most this query could score: in [0, 1], in the order of the scores."""
+    total: int
+    """How many chunks match."""
+    unknown: tuple[str, ...]
+    """Words of the query, as typed, that no chunk holds; similar words stood in for them where there are any."""
+
+
+NO_HITS = LexicalHits(chunk_ids=[], scores=[], shares=[], total=0, unknown=())
+
+
+class Lexical:
+    def __init__(self, folder: Path, index: tantivy.Index) -> None:
+        self.folder = folder
+        self._index = index
+
+    @classmethod
+    def open_reader(cls, folder: Path) -> Lexical:
+        """Open what is there. Raises LexicalDamaged."""
+        with _damage_reported(folder):
+            if not folder.is_dir() or not tantivy.Index.exists(str(folder)):
+                raise LexicalDamaged(f"no lexical index in {folder}")
+            index = tantivy.Index.open(str(folder))
+            if index.schema != fields.SCHEMA:
+                raise LexicalDamaged(f"the lexical index in {folder} was made by another version of kb")
+            fields.register_analyzers(index)
+            index.config_reader("manual")  # no thread that watches the folder
+        return cls(folder, index)
+
+    @classmethod
+    def open_or_create(cls, folder: Path) -> Lexical:
+        """Open to write; what cannot be used is replaced by an empty index at the beginning of history."""
+        try:
+            return cls.open_reader(folder)
+        except LexicalDamaged:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            tantivy.Index(fields.SCHEMA, path=str(folder))
+            return cls.open_reader(folder)
+
+    def apply(self, added: Iterable[LexicalDocument], removed: Iterable[int], watermark: Watermark) -> None:
+        """Remove, add or replace chunks by id in one commit, then move the watermark. May be repeated."""
+        with self._writing(watermark) as writer:
+            for chunk_id in removed:
+                writer.delete_documents_by_term(fields.CHUNK_ID, chunk_id)
+            for document in added:
+                writer.delete_documents_by_term(fields.CHUNK_ID, document.chunk_id)
+                writer.add_document(fields.to_tantivy(document))
+
+    def rebuild(self, documents: Iterable[LexicalDocument], watermark: Watermark) -> None:
+        """Replace the whole content in one commit: what was deleted takes no more room. For `kb compact`.
+
+        Until the commit the old content is searched, and a crash leaves it.
+        """
+        with self._writing(watermark) as writer:
+            writer.delete_all_documents()
+            for document in documents:
+                writer.add_document(fields.to_tantivy(document))
+
+    def search(self, query: ParsedQuery, limit: int, document_ids: Collection[int] | None = None) -> LexicalHits:
+        """The best `limit` chunks of these documents (None: of all). Raises LexicalDamaged."""
+        if query.is_empty or limit < 1 or (document_ids is not None and not document_ids):
+            return NO_HITS
+        with _damage_reported(self.folder):
+            searcher = self._searcher()
+            plan = bm25.plan(query, searcher, document_ids)
+            found = searcher.search(plan.query, limit + TIES_READ)
+            ids = _chunk_ids(searcher, found)
+        scores = [score for score, _ in found.hits]
+        best = sorted(zip(scores, ids, strict=True), key=_by_score_then_id)[:limit]
+        return LexicalHits(
+            chunk_ids=[chunk_id for _, chunk_id in best],
+            scores=[score for score, _ in best],
+            shares=[min(1.0, score / plan.ceiling) for score, _ in best],
+            total=found.count,  # type: ignore[attr-defined]  # missing from tantivy's stub
+            unknown=plan.unknown,
+        )
+
+    def count(self) -> int:
+        """Chunks in the index."""
+        with _damage_reported(self.folder):
+            return int(self._searcher().num_docs)
+
+    def chunk_ids(self) -> list[int]:
+        """Every chunk in the index, ascending."""
+        with _damage_reported(self.folder):
+            searcher = self._searcher()
+            found = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False)
+            return sorted(_chunk_ids(searcher, found))
+
+    def _searcher(self) -> tantivy.Searcher:
+        self._index.reload()  # 30 us where nothing changed; sees the commits of other processes
+        return self._index.searcher()
+
+    @contextmanager
+    def _writing(self, mark: Watermark) -> Iterator[tantivy.IndexWriter]:
+        """Commit, then the watermark; on an error neither. The writer and its lock are gone afterwards either way."""
+        writer = self._index.writer(WRITER_HEAP_BYTES, WRITER_THREADS)
+        try:
+            yield writer
+            writer.commit()
+        except BaseException:
+            writer.rollback()
+            raise
+        finally:
+            writer.wait_merging_threads()
+        watermark.write(self.folder, mark)
+
+
+def _chunk_ids(searcher: tantivy.Searcher, found: tantivy.SearchResult) -> list[int]:
+    values = searcher.fast_field_values(fields.CHUNK_ID, [address for _, address in found.hits])
+    return cast("list[int]", values)
+
+
+def _by_score_then_id(hit: tuple[float, int]) -> tuple[float, int]:
+    score, chunk_id = hit
+    return -float(f"{score:.{SCORE_DIGITS}g}"), chunk_id
+
+
+@contextmanager
+def _damage_reported(folder: Path) -> Iterator[None]:
+    """Turn what tantivy says, or dies of, over damaged files into LexicalDamaged."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise LexicalDamaged(f"the lexical index in {folder} cannot be read: {error}") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # pyo3's, which cannot be imported
+            raise
+        raise LexicalDamaged(f"the lexical index in {folder} cannot be read: {error}") from error

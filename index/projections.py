@@ -1,0 +1,135 @@
+"""The two projections of `kb.db`, and the one way to bring them up to it.
+
+Each remembers the last transaction it has seen. Where the database remembers that transaction too, what came after it is
+replayed; otherwise (deleted, damaged, ahead of the truth, of another model) the projection is built anew from the
+database. Nothing is ever embedded here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from index import database, matrix, vectors, watermark
+from index.lexical import Lexical, LexicalDamaged, LexicalDocument
+from index.matrix import Matrix, MatrixDamaged
+from index.watermark import Watermark
+
+WHOLE_HISTORY = -1
+
+
+class State(Enum):
+    CURRENT = "current"
+    BEHIND = "behind"
+    """Can be searched; misses the newest documents."""
+    UNUSABLE = "unusable"
+    """Missing, damaged, or of another history or model: to be built anew."""
+
+
+def matrix_folder(folder: Path) -> Path:
+    return folder / "matrix"
+
+
+def lexical_folder(folder: Path) -> Path:
+    return folder / "lexical"
+
+
+def catch_up(connection: sqlite3.Connection, folder: Path) -> None:
+    """Bring both projections to the last committed transaction. The caller holds the writer lock."""
+    with database.snapshot(connection):
+        _catch_up_matrix(connection, matrix_folder(folder))
+        _catch_up_lexical(connection, lexical_folder(folder))
+
+
+def matrix_state(connection: sqlite3.Connection, folder: Path) -> State:
+    try:
+        header = Matrix.open(matrix_folder(folder)).header
+    except MatrixDamaged:
+        return State.UNUSABLE
+    if header.model != database.read_config(connection)["model_key"]:
+        return State.UNUSABLE
+    return _state(connection, header.watermark)
+
+
+def lexical_state(connection: sqlite3.Connection, folder: Path) -> State:
+    try:
+        Lexical.open_reader(lexical_folder(folder))
+    except LexicalDamaged:
+        return State.UNUSABLE
+    return _state(connection, watermark.read(lexical_folder(folder)))
+
+
+def _state(connection: sqlite3.Connection, mark: Watermark) -> State:
+    if mark == database.head(connection):
+        return State.CURRENT
+    return State.BEHIND if database.remembers(connection, mark) else State.UNUSABLE
+
+
+def rebuild_matrix(connection: sqlite3.Connection, folder: Path) -> Matrix:
+    """A new epoch from every live chunk that has a vector. Inside a snapshot, under the writer lock."""
+    config = database.read_config(connection)
+    model = config["model_key"]
+    return matrix.rebuild(
+        folder,
+        vectors.of_chunks(connection, model, after_seq=WHOLE_HISTORY),
+        dim=int(config["embedding_dim"]),
+        model=model,
+        watermark=database.head(connection),
+    )
+
+
+def rebuild_lexical(connection: sqlite3.Connection, folder: Path) -> None:
+    """A new index from every live chunk. Inside a snapshot, under the writer lock."""
+    everything = lexical_documents(connection, after_seq=WHOLE_HISTORY)
+    Lexical.open_or_create(folder).rebuild(everything, database.head(connection))
+
+
+def _catch_up_matrix(connection: sqlite3.Connection, folder: Path) -> None:
+    state = matrix_state(connection, folder.parent)
+    if state is State.UNUSABLE:
+        rebuild_matrix(connection, folder)
+    elif state is State.BEHIND:
+        current = Matrix.open(folder)
+        seq = current.header.seq
+        added = vectors.of_chunks(connection, current.header.model, after_seq=seq)
+        current.apply(added, np.array(_deleted_chunks(connection, seq), np.int64), database.head(connection))
+    matrix.unlink_orphans(folder, matrix.read_header(folder))
+
+
+def _catch_up_lexical(connection: sqlite3.Connection, folder: Path) -> None:
+    state = lexical_state(connection, folder.parent)
+    if state is State.UNUSABLE:
+        rebuild_lexical(connection, folder)
+    elif state is State.BEHIND:
+        seq = watermark.read(folder).seq
+        added = lexical_documents(connection, after_seq=seq)
+        Lexical.open_or_create(folder).apply(added, _deleted_chunks(connection, seq), database.head(connection))
+
+
+def lexical_documents(connection: sqlite3.Connection, *, after_seq: int) -> Iterator[LexicalDocument]:
+    """The chunks of documents added or renamed after `after_seq`, as tantivy gets them."""
+    rows = connection.execute(
+        "SELECT c.id, c.document_id, d.title, c.heading, coalesce(d.source_path, ''), c.text, c.metadata FROM chunks c"
+        " JOIN documents d ON d.id = c.document_id WHERE d.seq > ? ORDER BY c.id",
+        (after_seq,),
+    )
+    for chunk_id, document_id, title, heading, path, text, metadata in rows:
+        symbol = msgspec.json.decode(metadata).get("symbol") or ""
+        yield LexicalDocument(
+            chunk_id=chunk_id,
+            document_id=document_id,
+            title=title,
+            heading=heading,
+            path=path,
+            body=text,
+            symbols=symbol,
+        )
+
+
+def _deleted_chunks(connection: sqlite3.Connection, after_seq: int) -> list[int]:
+    return [row[0] for row in connection.execute("SELECT id FROM deleted_chunks WHERE seq > ?", (after_seq,))]

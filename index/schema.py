@@ -1,0 +1,162 @@
+"""The tables of `kb.db`, as a sequence of migrations.
+
+Each migration is a named function, run once, in one transaction that also records it. The number of the last one is the
+schema version (`config.schema_version`). A database with a higher version than this program knows is left alone.
+
+Rows that projections replay carry `seq`, the number of the transaction that wrote them:
+
+    documents.seq       the document and its chunks were added, or its title or path changed
+    vectors.seq         the vector was added (a chunk may get its vector later than its text)
+    deleted_chunks.seq  the chunk was deleted; written by a trigger, so that no delete can be forgotten
+    log                 one row a transaction: its seq and a random token, by which a projection knows its own history
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from index.errors import StoreTooNew
+
+Migration = Callable[[sqlite3.Connection], None]
+
+
+def _first_schema(connection: sqlite3.Connection) -> None:
+    for statement in _FIRST_SCHEMA.split(";;"):
+        connection.execute(statement)
+
+
+_FIRST_SCHEMA = """
+CREATE TABLE config (
+    key   TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID
+;;
+CREATE TABLE log (
+    seq   INTEGER PRIMARY KEY,
+    token INTEGER NOT NULL
+)
+;;
+INSERT INTO log VALUES (0, 0)
+;;
+CREATE TABLE documents (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    title        TEXT NOT NULL,
+    source_path  TEXT,              -- absolute, verbatim; NULL for notes and standard input
+    content_hash TEXT NOT NULL,     -- sha256 of the file's bytes, hex
+    doc_type     TEXT NOT NULL,
+    language     TEXT,
+    created_at   TEXT NOT NULL,     -- when it entered the store, UTC, ISO 8601
+    modified_at  TEXT NOT NULL,     -- the date it states itself, else its file's, UTC, ISO 8601
+    mtime_ns     INTEGER,           -- the file's, to tell a changed file by one stat
+    size         INTEGER NOT NULL,  -- bytes
+    extractor    TEXT NOT NULL,
+    metadata     TEXT NOT NULL DEFAULT '{}',
+    seq          INTEGER NOT NULL
+)
+;;
+CREATE UNIQUE INDEX documents_by_hash ON documents (content_hash)
+;;
+CREATE INDEX documents_by_path ON documents (source_path)
+;;
+CREATE INDEX documents_by_seq ON documents (seq)
+;;
+CREATE TABLE chunks (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused
+    document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    chunk_index INTEGER NOT NULL,                   -- from 0, in reading order
+    text        TEXT NOT NULL,
+    heading     TEXT NOT NULL,                      -- 'Config > Advanced', or ''
+    context     TEXT NOT NULL,                      -- embedded before the text
+    page        INTEGER,
+    start_line  INTEGER,
+    end_line    INTEGER,
+    token_count INTEGER NOT NULL,
+    metadata    TEXT NOT NULL DEFAULT '{}',
+    text_hash   BLOB NOT NULL,                      -- of context and text: what is embedded
+    UNIQUE (document_id, chunk_index)
+)
+;;
+CREATE INDEX chunks_by_text ON chunks (text_hash)
+;;
+CREATE TABLE deleted_chunks (
+    id  INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL
+)
+;;
+CREATE INDEX deleted_chunks_by_seq ON deleted_chunks (seq)
+;;
+CREATE TRIGGER chunk_deleted AFTER DELETE ON chunks BEGIN
+    INSERT INTO deleted_chunks VALUES (old.id, (SELECT max(seq) FROM log));
+END
+;;
+CREATE TABLE vectors (
+    id        INTEGER PRIMARY KEY,
+    text_hash BLOB NOT NULL,
+    model     TEXT NOT NULL,
+    vector    BLOB NOT NULL,                        -- float32, little endian, unit length
+    seq       INTEGER NOT NULL,
+    UNIQUE (text_hash, model)
+)
+;;
+CREATE INDEX vectors_by_seq ON vectors (seq)
+;;
+CREATE TABLE tags (
+    id          INTEGER PRIMARY KEY,
+    name        TEXT NOT NULL UNIQUE,
+    description TEXT NOT NULL DEFAULT ''
+)
+;;
+CREATE TABLE document_tags (
+    document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    tag_id      INTEGER NOT NULL REFERENCES tags (id) ON DELETE CASCADE,
+    PRIMARY KEY (document_id, tag_id)
+) WITHOUT ROWID
+;;
+CREATE INDEX document_tags_by_tag ON document_tags (tag_id)
+;;
+CREATE TABLE failures (
+    source_path  TEXT PRIMARY KEY,                  -- a file that could not be read
+    content_hash TEXT NOT NULL,                     -- is not tried again until this changes
+    mtime_ns     INTEGER NOT NULL,
+    size         INTEGER NOT NULL,
+    kind         TEXT NOT NULL,                     -- 'failed', or 'no_text': read, and nothing in it
+    reason       TEXT NOT NULL,
+    failed_at    TEXT NOT NULL
+) WITHOUT ROWID
+"""
+
+MIGRATIONS: tuple[Migration, ...] = (_first_schema,)
+SCHEMA_VERSION = len(MIGRATIONS)
+
+
+def version(connection: sqlite3.Connection) -> int:
+    """The schema version of an open database; 0 for an empty file."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'config'").fetchone():
+        return 0
+    row = connection.execute("SELECT value FROM config WHERE key = 'schema_version'").fetchone()
+    return int(row[0]) if row else 0
+
+
+def check_version(connection: sqlite3.Connection) -> bool:
+    """True if the schema is this program's, False if it is older. Raises StoreTooNew if it is newer."""
+    found = version(connection)
+    if found > SCHEMA_VERSION:
+        raise StoreTooNew(
+            f"the store has schema version {found}, this kb knows up to {SCHEMA_VERSION}",
+            "upgrade kb-search, or point KB_DATA_DIR at another store",
+        )
+    return found == SCHEMA_VERSION
+
+
+def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
+    """Run the migrations that this database has not seen, each in one transaction. The caller holds the writer lock."""
+    for number, migration in enumerate(migrations[version(connection) :], start=version(connection) + 1):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            migration(connection)
+            connection.execute("INSERT OR REPLACE INTO config VALUES ('schema_version', ?)", (str(number),))
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")

@@ -1,0 +1,325 @@
+"""Add: paths to documents in the store. Read, chunk, embed what is new, write; a batch at a time.
+
+Each document is its own transaction, so an interruption keeps what is done and the same command goes on from there.
+The write lock is held to write only; reading and embedding happen before it is taken. Not here: which files are read
+(`kb.candidates`), how (`kb.read`), in which process (`kb.reading`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from index import documents, failures, store, vectors
+from index.rows import FailureRow
+from index.store import BuiltWith, Writer, utc_now
+from kb import journal, reading
+from kb.candidates import Candidate, Candidates, Request, skipped
+from kb.chunk import plan_for
+from kb.detect import detect
+from kb.model import Model, choose
+from kb.read.note import from_text, title_of
+from kb.reading import Job, Outcome, Passages, Unread
+from kb.record import document_of
+from kb.settings import Settings
+from kb.types import Chunk, ReadOptions, Source
+from kb.wire import AddAnswer, AddedFile
+from models.tokenizer import TokenCounter
+
+if TYPE_CHECKING:
+    from models.embedder import Embedder
+
+BATCH_S = 1.0
+"""A batch is written when it is full or this old, so that search sees a long add grow."""
+
+
+class Progress(Protocol):
+    """What wants to know how an add goes on."""
+
+    def found(self) -> None: ...
+
+    def done(self, file: AddedFile, *, pages: int) -> None: ...
+
+
+class Silent:
+    def found(self) -> None:
+        pass
+
+    def done(self, file: AddedFile, *, pages: int) -> None:
+        pass
+
+
+def add_paths(data_dir: Path, settings: Settings, request: Request, progress: Progress) -> AddAnswer:
+    """Add the files that the request names; one that fails is in the answer, and the others are in.
+
+    Raises KbError where nothing can be done at all: no such path, or the one file named is of no supported type.
+    """
+    with ExitStack() as stack:
+        adding = Adding.prepare(data_dir, settings, request, progress)
+        reader = None
+        if store.exists(data_dir):
+            reader = stack.enter_context(store.reading(data_dir, settings.storage.lock_timeout_s))
+        candidates = Candidates(data_dir, settings, request, reader)
+        adding.run(candidates)
+        return adding.answer(candidates)
+
+
+def add_note(data_dir: Path, settings: Settings, request: Request, text: str) -> AddAnswer:
+    """Add a text that is in no file. Raises NoText for an empty one."""
+    adding = Adding.prepare(data_dir, settings, request, Silent())
+    adding.note(text)
+    return adding.answer()
+
+
+def add_stream(data_dir: Path, settings: Settings, request: Request, content: bytes) -> AddAnswer:
+    """Add what came on standard input, read as `request.doc_type`, markdown where that is not said.
+
+    Raises what its reader raises: UnreadableFile, NoText, EncryptedFile.
+    """
+    adding = Adding.prepare(data_dir, settings, request, Silent())
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        adding.stream(file.name, content)
+    return adding.answer()
+
+
+class Adding:
+    """One run of `kb add`."""
+
+    def __init__(self, data_dir: Path, settings: Settings, request: Request, model: Model, progress: Progress) -> None:
+        self.data_dir = data_dir
+        self.settings = settings
+        self.request = request
+        self.model = model
+        self.progress = progress
+        self.files: list[AddedFile] = []
+        self.warnings: list[str] = []
+        self.chunk_count = 0
+        self.embedded_count = 0
+        self._embedder: Embedder | None = None
+
+    @classmethod
+    def prepare(cls, data_dir: Path, settings: Settings, request: Request, progress: Progress) -> Adding:
+        """Settle the model, and make the store if there is none. Raises ModelMismatch before anything is read."""
+        built = built_with(data_dir, settings)
+        model = choose(settings.embedding, built)
+        if built is not None:
+            store.check_model(built, model.spec.name, model.spec.key)
+        elif not request.dry_run:
+            store.create(data_dir, model.built_with, settings.storage.lock_timeout_s)
+        adding = cls(data_dir, settings, request, model, progress)
+        if model.missing:
+            adding.warnings.append(f"added without vectors, found by words only: {model.missing} Then: kb reindex")
+        return adding
+
+    def run(self, candidates: Candidates) -> None:
+        found = self._unsettled(candidates)
+        if self.request.dry_run:
+            for candidate in found:
+                self._say(AddedFile(path=candidate.path, title=Path(candidate.path).name, status="would_add"))
+            return
+        waiting: dict[str, Candidate] = {}
+        outcomes = reading.read_all(
+            self._jobs(found, waiting),
+            workers=self.settings.ingestion.workers,
+            timeout_s=self.settings.ingestion.file_timeout_s,
+        )
+        for batch in _batches(outcomes, self.settings.ingestion.batch_size):
+            self._write_batch([(waiting.pop(job.source.path), outcome) for job, outcome in batch])
+
+    def note(self, text: str) -> None:
+        content = text.strip().encode("utf-8", "surrogateescape")
+        content_hash = hashlib.sha256(content).hexdigest()
+        candidate = Candidate(path="", content_hash=content_hash, mtime_ns=0, size=len(content), doc_type="note")
+        counter = TokenCounter.load(self.model.tokenizer)
+        room = counter.room(self.model.spec)
+        passages = reading.passages(from_text(text), plan_for("note", self.settings.chunking), counter, room)
+        if passages.chunks[0].token_count > room:
+            self.warnings.append(f"the model sees the first {room} tokens of this note; its end is found by words only")
+        if self.request.dry_run:
+            self._say(AddedFile(path=None, title=self.request.title or passages.title or "", status="would_add"))
+        else:
+            self._write_batch([(candidate, passages)])
+
+    def stream(self, path: str, content: bytes) -> None:
+        """`path`: where `content` lies as long as it is being read."""
+        candidate = Candidate(
+            path=path,
+            content_hash=hashlib.sha256(content).hexdigest(),
+            mtime_ns=0,
+            size=len(content),
+            doc_type=detect(Path(path), doc_type=self.request.doc_type or "markdown").doc_type,
+        )
+        [job] = self._jobs([candidate], {})
+        outcome = reading.read_and_chunk(job)
+        if isinstance(outcome, Unread):
+            reason = outcome.reason.replace(path, "standard input")
+            raise reading.error_of(msgspec.structs.replace(outcome, reason=reason))
+        opening = title_of(outcome.chunks[0].text)
+        outcome = msgspec.structs.replace(outcome, title=outcome.title or opening)
+        self._write_batch([(msgspec.structs.replace(candidate, path=""), outcome)])
+
+    def answer(self, candidates: Candidates | None = None) -> AddAnswer:
+        def count(*wanted: str) -> int:
+            return sum(file.status in wanted for file in self.files)
+
+        walk = candidates.walk if candidates else None
+        return AddAnswer(
+            documents=tuple(self.files),
+            added=count("added", "replaced"),
+            failed=count("failed"),
+            skipped=count("skipped", "moved"),
+            no_text=count("no_text"),
+            unsupported=walk.unsupported if walk else 0,
+            ignored=walk.ignored if walk else 0,
+            chunks=self.chunk_count,
+            embedded=self.embedded_count,
+            warnings=(*(walk.skipped if walk else ()), *self.warnings),
+        )
+
+    def _unsettled(self, candidates: Candidates) -> Iterator[Candidate]:
+        for found in candidates.each():
+            self.progress.found()
+            if isinstance(found, Candidate):
+                yield found
+                continue
+            if found.status == "failed":
+                journal.write(self.data_dir, found.path or "", found.reason)
+            self._say(found)
+
+    def _jobs(self, candidates: Iterable[Candidate], waiting: dict[str, Candidate]) -> Iterator[Job]:
+        """What readers need of each candidate; the candidate itself waits here, under its path."""
+        ingestion = self.settings.ingestion
+        options = ReadOptions(
+            enable_ocr=ingestion.enable_ocr,
+            pdf_engine=ingestion.pdf_engine,
+            password=self.request.password,
+            max_ocr_pages=ingestion.max_ocr_pages,
+            docling_artifacts=str(self.data_dir / "docling"),
+        )
+        room = self.model.room()
+        for candidate in candidates:
+            waiting[candidate.path] = candidate
+            yield Job(
+                source=Source(path=candidate.path, doc_type=candidate.doc_type, language=self.request.language),
+                options=options,
+                plan=plan_for(candidate.doc_type, self.settings.chunking),
+                tokenizer_path=str(self.model.tokenizer),
+                model_sees=room,
+            )
+
+    def _write_batch(self, batch: Sequence[tuple[Candidate, Outcome]]) -> None:
+        """Embed what is new in all documents of a batch together, then write each in a transaction of its own."""
+        new_vectors = self._embed(
+            [chunk for _, outcome in batch if isinstance(outcome, Passages) for chunk in outcome.chunks]
+        )
+        with store.writing(self.data_dir, self.settings.storage.lock_timeout_s) as writer:
+            for candidate, outcome in batch:
+                if isinstance(outcome, Passages):
+                    self._say(self._write(writer, candidate, outcome, new_vectors), pages=_page_count(outcome))
+                else:
+                    self._say(self._remember(writer, candidate, outcome))
+
+    def _embed(self, chunks: Sequence[Chunk]) -> dict[bytes, vectors.Vectors]:
+        """Vectors of the texts that have none yet, by text hash."""
+        texts = {vectors.text_hash(chunk.embedded_text): chunk.embedded_text for chunk in chunks}
+        if self.model.missing or not texts:
+            return {}
+        with store.reading(self.data_dir) as reader:
+            known = vectors.known(reader.connection, texts, self.model.spec.key)
+        new = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
+        if not new:
+            return {}
+        if self._embedder is None:
+            self._embedder = self.model.load(self.data_dir)
+        rows = self._embedder.embed_passages(list(new.values()), self.settings.embedding.batch_size)
+        self.embedded_count += len(new)
+        return dict(zip(new, rows, strict=True))
+
+    def _write(
+        self, writer: Writer, candidate: Candidate, passages: Passages, new_vectors: dict[bytes, vectors.Vectors]
+    ) -> AddedFile:
+        replaced = candidate.earlier if self.request.replace else ()
+        with writer.transaction() as seq:
+            there = documents.by_hash(writer.connection, candidate.content_hash)
+            if there is not None:  # another process was faster, or it is a note that was made before
+                return skipped(Path(candidate.path or there.title), there.id, "")
+            documents.delete(writer.connection, [row.id for row in replaced])
+            carried = [tag for row in replaced for tag in row.tags]
+            document = document_of(candidate, passages, self.request, carried)
+            own = {c.text_hash: new_vectors[c.text_hash] for c in document.chunks if c.text_hash in new_vectors}
+            document_id = writer.insert(document, own, seq=seq)
+            failures.forget(writer.connection, candidate.path)
+        self.chunk_count += len(document.chunks)
+        self.warnings += [f"{document.title}: {warning}" for warning in passages.warnings]
+        self.warnings += [candidate.warning] if candidate.warning else []
+        return AddedFile(
+            path=document.source_path,
+            title=document.title,
+            status="replaced" if replaced else "added",
+            document_id=document_id,
+            chunks=len(document.chunks),
+            reason="" if replaced else _earlier_stays(candidate),
+        )
+
+    def _remember(self, writer: Writer, candidate: Candidate, outcome: Unread) -> AddedFile:
+        """Record a file that gave no passages, so that it is not tried again until it changes."""
+        failure = FailureRow(
+            source_path=candidate.path,
+            content_hash=candidate.content_hash,
+            mtime_ns=candidate.mtime_ns,
+            size=candidate.size,
+            kind="no_text" if outcome.no_text else "failed",
+            reason=outcome.reason,
+            failed_at=utc_now(),
+        )
+        with writer.transaction():
+            failures.record(writer.connection, failure)
+        if not outcome.no_text:
+            journal.write(self.data_dir, candidate.path, outcome.reason)
+        reason = f"{outcome.reason} ({outcome.hint})" if outcome.hint else outcome.reason
+        return AddedFile(path=candidate.path, title=Path(candidate.path).name, status=failure.kind, reason=reason)
+
+    def _say(self, file: AddedFile, *, pages: int = 0) -> None:
+        self.files.append(file)
+        self.progress.done(file, pages=pages)
+
+
+def built_with(data_dir: Path, settings: Settings) -> BuiltWith | None:
+    """The model of the store; None where there is no store yet."""
+    if not store.exists(data_dir):
+        return None
+    with store.reading(data_dir, settings.storage.lock_timeout_s) as reader:
+        return store.built_with(reader.connection)
+
+
+def _batches(outcomes: Iterable[tuple[Job, Outcome]], size: int) -> Iterator[list[tuple[Job, Outcome]]]:
+    """Lists of at most `size`, none held back for longer than `BATCH_S`."""
+    batch: list[tuple[Job, Outcome]] = []
+    begun = monotonic()
+    for outcome in outcomes:
+        batch.append(outcome)
+        if len(batch) >= size or monotonic() - begun >= BATCH_S:
+            yield batch
+            batch, begun = [], monotonic()
+    if batch:
+        yield batch
+
+
+def _earlier_stays(candidate: Candidate) -> str:
+    if not candidate.earlier:
+        return ""
+    ids = ", ".join(str(row.id) for row in candidate.earlier)
+    return f"changed: the earlier version stays as document {ids} (--replace replaces it)"
+
+
+def _page_count(passages: Passages) -> int:
+    return len({chunk.page for chunk in passages.chunks if chunk.page is not None})

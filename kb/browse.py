@@ -1,0 +1,131 @@
+"""What is in the store: list documents, show one, get text to cite. Only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from index import database, documents, filters
+from index.filters import Filter
+from index.rows import ChunkRow, DocumentRow
+from index.store import reading
+from kb import resolve
+from kb.chunk.pack import joined
+from kb.errors import BadRequest, NotFound
+from kb.read.decode import read_text
+from kb.search import is_stale, lines_of
+from kb.wire import ChunkText, DocumentSummary, GetAnswer, ListAnswer, ShowAnswer
+
+LINE_TYPES = frozenset({"markdown", "text", "code", "data"})
+"""Their lines are the lines of the file."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Which part of a document is wanted; at most one of the three."""
+
+    lines: tuple[int, int] | None = None
+    page: int | None = None
+    around: int | None = None
+    """Chunks before and after; the reference is then a chunk's id."""
+
+
+def list_documents(data_dir: Path, wanted: Filter, *, limit: int | None, offset: int) -> ListAnswer:
+    with reading(data_dir) as reader, database.snapshot(reader.connection):
+        admitted = filters.document_ids(reader.connection, wanted)
+        rows = documents.page_of(reader.connection, admitted, limit=limit, offset=offset)
+        total = documents.count(reader.connection) if admitted is None else len(admitted)
+    return ListAnswer(documents=tuple(summary(row) for row in rows), total=total, offset=offset, returned=len(rows))
+
+
+def show(data_dir: Path, reference: str) -> ShowAnswer:
+    """Everything the store knows of a document. Raises NotFound."""
+    with reading(data_dir) as reader, database.snapshot(reader.connection):
+        row = resolve.document_rows(reader.connection, reference)[0]
+        chunks = documents.chunks_of(reader.connection, row.id)
+    return ShowAnswer(
+        document=summary(row), extractor=row.extractor, content_hash=row.content_hash, metadata=row.metadata,
+        chunks=tuple(chunk_text(chunk) for chunk in chunks),
+    )  # fmt: skip
+
+
+def get(data_dir: Path, reference: str, part: Part) -> GetAnswer:
+    """The text of a document or of a part of it. Raises NotFound where there is no such part."""
+    with reading(data_dir) as reader, database.snapshot(reader.connection):
+        if part.around is not None:
+            chunk = resolve.chunk_row(reader.connection, reference)
+            row = documents.by_ids(reader.connection, [chunk.document_id])[chunk.document_id]
+            near = range(chunk.chunk_index - part.around, chunk.chunk_index + part.around + 1)
+            chunks = [c for c in documents.chunks_of(reader.connection, row.id) if c.chunk_index in near]
+        else:
+            row = resolve.document_rows(reader.connection, reference)[0]
+            chunks = documents.chunks_of(reader.connection, row.id)
+    if part.page is not None:
+        chunks = _on_page(chunks, part.page)
+    warnings: tuple[str, ...] = ()
+    text = joined((chunk.text, chunk.metadata) for chunk in chunks)
+    if part.lines is not None:
+        chunks, text, warnings = _lines(row, chunks, part.lines)
+    return GetAnswer(
+        document=summary(row), text=text, chunks=tuple(chunk_text(chunk) for chunk in chunks), warnings=warnings
+    )
+
+
+def summary(row: DocumentRow) -> DocumentSummary:
+    return DocumentSummary(
+        document_id=row.id, title=row.title, path=row.source_path, type=row.doc_type, tags=row.tags,
+        language=row.language, chunks=row.chunk_count, size=row.size, created_at=row.created_at,
+        modified_at=row.modified_at, stale=is_stale(row),
+    )  # fmt: skip
+
+
+def chunk_text(chunk: ChunkRow) -> ChunkText:
+    return ChunkText(
+        chunk_id=chunk.id, chunk_index=chunk.chunk_index, text=chunk.text, heading=chunk.heading, page=chunk.page,
+        lines=lines_of(chunk), token_count=chunk.token_count, metadata=chunk.metadata,
+    )  # fmt: skip
+
+
+def _on_page(chunks: Sequence[ChunkRow], page: int) -> list[ChunkRow]:
+    def covers(chunk: ChunkRow) -> bool:
+        first, last = chunk.metadata.get("pages", (chunk.page, chunk.page))
+        return first is not None and first <= page <= last
+
+    found = [chunk for chunk in chunks if covers(chunk)]
+    if not found:
+        pages = [chunk.page for chunk in chunks if chunk.page is not None]
+        known = f"it has text on pages {min(pages)} to {max(pages)}" if pages else "this document has no pages"
+        raise NotFound(f"nothing on page {page}", known)
+    return found
+
+
+def _lines(
+    row: DocumentRow, chunks: Sequence[ChunkRow], wanted: tuple[int, int]
+) -> tuple[list[ChunkRow], str, tuple[str, ...]]:
+    """The lines as they stand in the file; the chunks that hold them where the file has changed or has no such lines."""
+    first, last = wanted
+    touching = [c for c in chunks if c.start_line is not None and c.start_line <= last and (c.end_line or 0) >= first]
+    if not touching:
+        ends = [chunk.end_line for chunk in chunks if chunk.end_line is not None]
+        known = (
+            f"it has text on lines 1 to {max(ends)}" if ends else "this document has no lines; try --page or --around"
+        )
+        raise NotFound(f"nothing on lines {first}:{last}", known)
+    if row.doc_type in LINE_TYPES and row.source_path and not is_stale(row):
+        return touching, "\n".join(read_text(row.source_path).text.split("\n")[first - 1 : last]), ()
+    text = joined((chunk.text, chunk.metadata) for chunk in touching)
+    return touching, text, ("the file has changed or is gone: these are the stored chunks that held the lines",)
+
+
+def parse_lines(text: str) -> tuple[int, int]:
+    """`A:B`, `A:` or `A`, from 1. Raises BadRequest."""
+    first, colon, last = text.partition(":")
+    try:
+        start = int(first)
+        end = int(last) if last else (10**9 if colon else start)
+    except ValueError:
+        start = end = 0
+    if not 1 <= start <= end:
+        raise BadRequest(f"--lines {text!r} is not a range", "say --lines 10:20")
+    return start, end

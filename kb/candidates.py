@@ -1,0 +1,172 @@
+"""Which of the files that were named are to be read: those whose content is not in the store.
+
+The others are settled on the way, by size and time first, by hash second: skipped, moved, or failed before. Does not read
+documents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from index import documents, failures, store, tags
+from index.rows import DocumentRow, FailureRow
+from index.store import Reader
+from kb.detect import detect
+from kb.errors import KbError
+from kb.settings import Settings
+from kb.walk import Rules, Walk
+from kb.wire import AddedFile
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What `kb add` was asked to do."""
+
+    paths: tuple[Path, ...] = ()
+    recursive: bool = False
+    doc_type: str | None = None
+    language: str | None = None
+    tags: tuple[str, ...] = ()
+    title: str | None = None
+    excludes: tuple[str, ...] = ()
+    replace: bool = False
+    """A changed file's new version takes the place of the old one."""
+    retry: bool = False
+    """Try again what failed before and has not changed."""
+    dry_run: bool = False
+    follow_symlinks: bool = False
+    password: str | None = None
+
+    @property
+    def tries_again(self) -> bool:
+        """A password or a type is something new to try."""
+        return self.retry or self.password is not None or self.doc_type is not None
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is to be read: it is new, or it has changed."""
+
+    path: str
+    """Absolute; empty for a text that is in no file."""
+    content_hash: str
+    mtime_ns: int
+    size: int
+    doc_type: str
+    earlier: tuple[DocumentRow, ...] = ()
+    """The versions of this file that are in the store, newest first."""
+    warning: str | None = None
+
+
+class Candidates:
+    """The files of one request, looked at one by one."""
+
+    def __init__(self, data_dir: Path, settings: Settings, request: Request, reader: Reader | None) -> None:
+        self.data_dir = data_dir
+        self.settings = settings
+        self.request = request
+        self.reader = reader
+        """None where there is no store yet."""
+        rules = Rules(
+            recursive=request.recursive,
+            excludes=request.excludes,
+            follow_symlinks=request.follow_symlinks,
+            any_type=request.doc_type is not None,
+        )
+        self.walk = Walk(rules, avoid=data_dir)
+        self._seen: dict[str, str] = {}
+
+    def each(self) -> Iterator[Candidate | AddedFile]:
+        """A candidate for each file to be read, an `AddedFile` for each that is settled.
+
+        Raises KbError only where one file was named and cannot be looked at.
+        """
+        for path, named in self.walk.files(self.request.paths):
+            try:
+                yield self._look(path)
+            except OSError as error:
+                yield _failed(path, f"{path}: {error.strerror}")
+            except KbError as error:
+                if named and len(self.request.paths) == 1:
+                    raise
+                yield _failed(path, f"{error.message} ({error.hint})" if error.hint else error.message)
+
+    def _look(self, path: Path) -> Candidate | AddedFile:
+        status = path.stat()
+        earlier, failure = self._known(path)
+        unchanged = next((row for row in earlier if _same_stat(row, status)), None)
+        content_hash = unchanged.content_hash if unchanged else hash_file(path)
+        if failure and failure.content_hash == content_hash and not self.request.tries_again:
+            return _failed_before(path, failure)
+        if content_hash in self._seen:
+            return skipped(path, None, f"the same content as {self._seen[content_hash]}")
+        self._seen[content_hash] = str(path)
+        if settled := self._settled(path, content_hash, status):
+            return settled
+        detected = detect(path, doc_type=self.request.doc_type)
+        return Candidate(
+            path=str(path), content_hash=content_hash, mtime_ns=status.st_mtime_ns, size=status.st_size,
+            doc_type=detected.doc_type, earlier=tuple(earlier), warning=detected.warning,
+        )  # fmt: skip
+
+    def _known(self, path: Path) -> tuple[list[DocumentRow], FailureRow | None]:
+        if self.reader is None:
+            return [], None
+        connection = self.reader.connection
+        return documents.by_path(connection, str(path)), failures.by_path(connection, str(path))
+
+    def _settled(self, path: Path, content_hash: str, status: os.stat_result) -> AddedFile | None:
+        """What is to be said of content that is in the store already; None if it is not."""
+        row = documents.by_hash(self.reader.connection, content_hash) if self.reader else None
+        if row is None:
+            return None
+        moved = row.source_path not in {None, str(path)} and not os.path.lexists(row.source_path or "")
+        self._note_changes(row, path, status, moved=moved)
+        if moved:
+            reason = f"was {row.source_path}"
+            return AddedFile(path=str(path), title=row.title, status="moved", document_id=row.id, reason=reason)
+        elsewhere = "" if row.source_path == str(path) else f"the same content as {row.source_path or row.title}"
+        return skipped(path, row.id, elsewhere)
+
+    def _note_changes(self, row: DocumentRow, path: Path, status: os.stat_result, *, moved: bool) -> None:
+        """The new path of a moved file, the new time of a touched one, and tags that it does not have yet."""
+        touched = row.source_path == str(path) and not _same_stat(row, status)
+        new_tags = set(self.request.tags) - set(row.tags)
+        if self.request.dry_run or not (moved or touched or new_tags):
+            return
+        with (
+            store.writing(self.data_dir, self.settings.storage.lock_timeout_s) as writer,
+            writer.transaction() as seq,
+        ):
+            if moved:
+                title = path.stem if row.title == Path(row.source_path or "").stem else row.title
+                documents.rename(writer.connection, row.id, str(path), title, seq=seq)
+            if moved or touched:
+                documents.touch(writer.connection, row.id, status.st_mtime_ns)
+            tags.attach(writer.connection, row.id, sorted(new_tags))
+
+
+def hash_file(path: Path) -> str:
+    """sha256 of the file's bytes, hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def skipped(path: Path, document_id: int | None, reason: str) -> AddedFile:
+    return AddedFile(path=str(path), title=path.name, status="skipped", document_id=document_id, reason=reason)
+
+
+def _failed(path: Path, reason: str) -> AddedFile:
+    return AddedFile(path=str(path), title=path.name, status="failed", reason=reason)
+
+
+def _failed_before(path: Path, failure: FailureRow) -> AddedFile:
+    reason = f"{failure.reason} (failed before and has not changed; --retry tries again)"
+    return AddedFile(path=str(path), title=path.name, status=failure.kind, reason=reason)
+
+
+def _same_stat(row: DocumentRow, status: os.stat_result) -> bool:
+    return (row.mtime_ns, row.size) == (status.st_mtime_ns, status.st_size)

@@ -1,0 +1,45 @@
+"""What is embedded before a chunk's text: its heading chain, and what the reader says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kb.types import Block
+
+if TYPE_CHECKING:
+    from kb.chunk import TokenCounter
+
+ARROW = " > "
+
+
+def common_heading(section: Sequence[Block]) -> tuple[str, ...]:
+    """The chain that all blocks of a section stand under.
+
+    A block directly under an ancestor of the others (an introduction, a bare heading) does not shorten the chain.
+    """
+    chains = [block.heading for block in section]
+    longest = max(chains, key=len)
+    if all(longest[: len(chain)] == chain for chain in chains):
+        return longest
+    shortest = min(chains, key=len)
+    depth = 0
+    while depth < len(shortest) and all(chain[depth] == shortest[depth] for chain in chains):
+        depth += 1
+    return shortest[:depth]
+
+
+def context_of(section: Sequence[Block], *, include: bool) -> str:
+    heading = ARROW.join(common_heading(section))
+    given = section[0].context if include else ""
+    return "\n".join(part for part in (heading, given) if part)
+
+
+def trimmed(context: str, counter: TokenCounter, max_tokens: int) -> str:
+    """The end of `context` that fits: the nearest headings say most."""
+    if not context:
+        return ""
+    tokens = counter.offsets(context)
+    if len(tokens) <= max_tokens:
+        return context
+    return context[tokens[-max_tokens][0] :] if max_tokens else ""

@@ -1,0 +1,199 @@
+"""Blocks to units: the smallest pieces that packing moves around, each within the budget.
+
+A table or a code block that fits is one unit; prose gives a unit a paragraph. What is too large is cut at the best
+boundary that helps: rows (with the header repeated) for tables, lines for code and data, then lines, sentences and at last
+tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kb.types import Block, Lines
+
+if TYPE_CHECKING:
+    from kb.chunk import TokenCounter
+
+PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
+LINE = re.compile(r"\n")
+SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")  # noqa: RUF001  full width, of Chinese and Japanese
+TABLE_RULE = re.compile(r"^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
+
+
+class Unit(msgspec.Struct, frozen=True, kw_only=True):
+    text: str
+    tokens: int
+    joint: str
+    """What stands between this unit and the one before it, when both are in one chunk."""
+    heading: tuple[str, ...] = ()
+    page: int | None = None
+    lines: Lines | None = None
+    divisible: bool = True
+    """Prose, whose end may be repeated as overlap."""
+
+
+def units_of(section: Sequence[Block], budget: int, counter: TokenCounter, *, titled: bool) -> list[Unit]:
+    """The units of a section, in order. `titled`: where the text does not open with its heading, it is put there."""
+    units: list[Unit] = []
+    heading: tuple[str, ...] | None = None
+    for block in section:
+        if titled and block.heading and block.heading != heading and not _opens_with_title(block):
+            title = block.heading[-1]
+            lines = None if block.lines is None else Lines(block.lines.first, block.lines.first)
+            units += _cut(msgspec.structs.replace(block, text=title, kind="text", lines=lines), budget, counter)
+        heading = block.heading
+        units += _units_of_block(block, budget, counter)
+    return units
+
+
+def _opens_with_title(block: Block) -> bool:
+    first = block.text.lstrip().partition("\n")[0].strip("#= \t*_")
+    return first.casefold().startswith(block.heading[-1].strip("#= \t*_").casefold())
+
+
+def _units_of_block(block: Block, budget: int, counter: TokenCounter) -> list[Unit]:
+    tokens = counter.count(block.text)
+    if block.kind != "text" and tokens <= budget:
+        return [_unit(block, block.text, 0, tokens, "\n\n")]
+    if block.kind == "table":
+        return list(_table(block, budget, counter))
+    if block.kind != "text":
+        return list(_gathered(block, LINE, budget, counter))
+    return _cut(block, budget, counter)
+
+
+def _cut(block: Block, budget: int, counter: TokenCounter) -> list[Unit]:
+    """A unit a paragraph; finer where a paragraph is too long."""
+    units: list[Unit] = []
+    for start, end in _spans(block.text, PARAGRAPH):
+        units += _within(block, start, end, "\n\n", budget, counter, (LINE, SENTENCE))
+    return units
+
+
+def _within(
+    block: Block,
+    start: int,
+    end: int,
+    joint: str,
+    budget: int,
+    counter: TokenCounter,
+    finer: tuple[re.Pattern[str], ...],
+) -> Iterator[Unit]:
+    """`block.text[start:end]` as units of at most `budget` tokens, cut at the first of `finer` that helps."""
+    text = block.text[start:end]
+    tokens = counter.count(text)
+    if tokens <= budget:
+        yield _unit(block, text, start, tokens, joint)
+        return
+    for level, boundary in enumerate(finer):
+        spans = _spans(text, boundary)
+        if len(spans) > 1:
+            for number, (first, last) in enumerate(spans):
+                between = joint if number == 0 else text[spans[number - 1][1] : first]
+                yield from _within(block, start + first, start + last, between, budget, counter, finer[level + 1 :])
+            return
+    yield from _by_characters(block, text, start, joint, budget, counter)
+
+
+def _by_characters(
+    block: Block, text: str, start: int, joint: str, budget: int, counter: TokenCounter
+) -> Iterator[Unit]:
+    """The last resort, for text with no boundary at all: pieces of even length, at a space where there is one near."""
+    position = 0
+    while position < len(text):
+        length = max(1, len(text) * budget // max(counter.count(text), 1))
+        while counter.count(text[position : position + length]) > budget and length > 1:
+            length = length * 3 // 4
+        end = position + length
+        space = text.rfind(" ", position + length * 3 // 4, end)
+        if space > position and end < len(text):
+            end = space
+        piece = text[position:end]
+        if piece.strip():
+            yield _unit(block, piece, start + position, counter.count(piece), joint if position == 0 else "")
+        position = end
+
+
+def _gathered(block: Block, boundary: re.Pattern[str], budget: int, counter: TokenCounter) -> Iterator[Unit]:
+    """Lines of code or data, gathered into units as large as the budget allows."""
+    group_start = group_end = tokens = 0
+    for start, end in _spans(block.text, boundary):
+        count = counter.count(block.text[start:end])
+        if tokens + count > budget and group_end > group_start:
+            yield _unit(block, block.text[group_start:group_end], group_start, tokens, "\n")
+            group_start, tokens = start, 0
+        if count > budget:
+            yield from _within(block, start, end, "\n", budget, counter, (SENTENCE,))
+            group_start = group_end = end + 1
+            continue
+        group_end, tokens = end, tokens + count
+    if block.text[group_start:group_end].strip():
+        yield _unit(block, block.text[group_start:group_end], group_start, tokens, "\n")
+
+
+def _table(block: Block, budget: int, counter: TokenCounter) -> Iterator[Unit]:
+    """Rows in groups, each under the table's header."""
+    rows = block.text.split("\n")
+    header = rows[:2] if len(rows) > 2 and TABLE_RULE.match(rows[1]) else []  # noqa: PLR2004  title row, rule, rows
+    head_tokens = counter.count("\n".join(header)) if header else 0
+    if head_tokens > budget // 2:  # a header that leaves no room for rows is not repeated
+        header, head_tokens = [], 0
+    group: list[str] = []
+    first = len(header)
+    tokens = head_tokens
+    for number, row in enumerate(rows[len(header) :], start=len(header)):
+        count = counter.count(row)
+        if group and tokens + count > budget:
+            yield _rows(block, header, group, first, tokens)
+            group, tokens = [], head_tokens
+        if not group:
+            first = number
+        if head_tokens + count > budget:
+            yield from _long_row(block, row, number, budget, counter)
+            continue
+        group.append(row)
+        tokens += count
+    if group:
+        yield _rows(block, header, group, first, tokens)
+
+
+def _rows(block: Block, header: list[str], rows: list[str], first: int, tokens: int) -> Unit:
+    lines = None
+    if block.lines is not None:
+        lines = Lines(block.lines.first + first, block.lines.first + first + len(rows) - 1)
+    text = "\n".join([*header, *rows])
+    return Unit(
+        text=text, tokens=tokens, joint="\n\n", heading=block.heading, page=block.page, lines=lines, divisible=False
+    )
+
+
+def _long_row(block: Block, row: str, number: int, budget: int, counter: TokenCounter) -> Iterator[Unit]:
+    lines = None if block.lines is None else Lines(block.lines.first + number, block.lines.first + number)
+    alone = msgspec.structs.replace(block, text=row, kind="text", lines=lines)
+    yield from _within(alone, 0, len(row), "\n", budget, counter, (SENTENCE,))
+
+
+def _unit(block: Block, text: str, start: int, tokens: int, joint: str) -> Unit:
+    lines = None
+    if block.lines is not None:
+        first = min(block.lines.first + block.text.count("\n", 0, start), block.lines.last)
+        lines = Lines(first, min(first + text.count("\n"), block.lines.last))
+    return Unit(
+        text=text, tokens=tokens, joint=joint, heading=block.heading, page=block.page, lines=lines,
+        divisible=block.kind == "text",
+    )  # fmt: skip
+
+
+def _spans(text: str, boundary: re.Pattern[str]) -> list[tuple[int, int]]:
+    """What lies between the matches of `boundary`, as (start, end); stretches without any character are left out."""
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for match in boundary.finditer(text):
+        spans.append((start, match.start()))
+        start = match.end()
+    spans.append((start, len(text)))
+    return [(first, last) for first, last in spans if text[first:last].strip()]

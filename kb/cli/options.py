@@ -1,0 +1,101 @@
+"""Options that several commands share, and the context that each command begins with."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from index.filters import Filter
+from kb import settings
+from kb.detect import supported_types
+from kb.errors import BadRequest
+from kb.settings import Loaded, Settings
+
+Json = Annotated[bool, typer.Option("--json", "-j", help="Answer in JSON on standard output.")]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", "-t", metavar="T", help="Only documents with this tag; repeated: with all of them."),
+]
+Types = Annotated[
+    list[str] | None, typer.Option("--type", metavar="T", help="Only this type of document; repeated: any of them.")
+]
+PathGlob = Annotated[
+    str | None,
+    typer.Option("--path", metavar="GLOB", help="Only below this folder, or where the path matches; * also crosses /."),
+]
+Since = Annotated[
+    str | None, typer.Option("--since", metavar="DATE", help="Only documents of this day or later (YYYY-MM-DD).")
+]
+Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only documents of before this day.")]
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """Where the store is, and what the user prefers."""
+
+    data_dir: Path
+    loaded: Loaded
+
+    @property
+    def settings(self) -> Settings:
+        return self.loaded.settings
+
+    @property
+    def lock_timeout_s(self) -> float:
+        return self.loaded.settings.storage.lock_timeout_s
+
+
+def setup() -> Setup:
+    """Raises BadConfig."""
+    folder = settings.data_dir(os.environ)
+    return Setup(folder, settings.load(folder))
+
+
+def terminal() -> bool:
+    """Whether standard output is looked at by a person."""
+    return sys.stdout.isatty()
+
+
+def document_filter(
+    tags: list[str] | None, types: list[str] | None, path: str | None, since: str | None, before: str | None
+) -> Filter:
+    """Raises BadRequest for a type or a date that cannot be."""
+    known = [*supported_types(), "note"]
+    for name in types or ():
+        if name not in known:
+            raise BadRequest(f"unknown type {name!r}", f"types are {', '.join(sorted(known))}")
+    return Filter(
+        tags=tuple(tags or ()), types=tuple(types or ()), path_glob=path_glob(path) if path else None,
+        since=_day("--since", since), before=_day("--before", before),
+    )  # fmt: skip
+
+
+def path_glob(path: str) -> str:
+    """What a person writes as a path pattern, as SQLite's GLOB over absolute paths.
+
+    A folder means all that is below it; a relative pattern may match anywhere below the root.
+    """
+    expanded = Path(path).expanduser()
+    if not any(mark in path for mark in "*?["):
+        absolute = os.path.abspath(expanded)  # noqa: PTH100  paths are kept verbatim, links unresolved
+        if Path(absolute).is_dir():
+            return f"{absolute.rstrip('/')}/*"
+        return absolute if Path(absolute).exists() else f"*{path.lstrip('*')}*"
+    return str(expanded) if expanded.is_absolute() else f"*{path}" if path.startswith("*") else f"*/{path}"
+
+
+def _day(option: str, text: str | None) -> str | None:
+    """A day, a month, a year or a moment as ISO 8601 in UTC, which sorts as the store's dates do."""
+    if text is None:
+        return None
+    padded = {4: f"{text}-01-01", 7: f"{text}-01"}.get(len(text), text)
+    try:
+        moment = datetime.fromisoformat(padded)
+    except ValueError:
+        raise BadRequest(f"{option} {text!r} is not a date", "say it as 2026-11-29") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")

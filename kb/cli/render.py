@@ -1,0 +1,197 @@
+"""Answers as lines for a person. Whatever comes from documents is made safe for a terminal first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from kb.cli.safe import one_line, printable
+from kb.cli.snippet import Marks, snippet
+from kb.wire import (
+    AddAnswer,
+    AddedFile,
+    Answer,
+    CompactAnswer,
+    ConfigAnswer,
+    DoctorAnswer,
+    DocumentSummary,
+    GetAnswer,
+    Hit,
+    ListAnswer,
+    ReindexAnswer,
+    RemoveAnswer,
+    SearchAnswer,
+    ShowAnswer,
+    TagAnswer,
+)
+
+
+def search(answer: SearchAnswer) -> Iterator[str]:
+    """Rank, score, title, place, type and tags of each hit, and a snippet with the query's words marked."""
+    marks = Marks.for_terminal()
+    for number, hit in enumerate(answer.results, start=1):
+        yield f"{marks.bold(f'{number}. {one_line(hit.source.title)}')}  {'  '.join(_facts(hit))}"
+        where = one_line(hit.source.path) if hit.source.path else f"document {hit.source.document_id}"
+        yield marks.dim(f"   {where}  chunk {hit.chunk_id}")
+        yield from (f"   {line}" for line in snippet(hit.text, answer.query, marks))
+        yield ""
+    if not answer.results:
+        yield f"Nothing found for: {one_line(answer.query)}"
+
+
+def _facts(hit: Hit) -> list[str]:
+    source = hit.source
+    facts = [f"{hit.score:.2f}", source.type]
+    if source.page is not None:
+        facts.append(f"page {source.page}")
+    elif source.lines is not None:
+        facts.append(f"lines {source.lines[0]}-{source.lines[1]}")
+    if source.heading:
+        facts.append(one_line(source.heading))
+    facts += [f"#{one_line(tag)}" for tag in source.tags]
+    return [*facts, "STALE: the file has changed or is gone"] if source.stale else facts
+
+
+def added_file(file: AddedFile) -> str:
+    """What became of one file, in one line."""
+    name = one_line(file.path.rpartition("/")[2] if file.path else file.title)
+    reason = one_line(file.reason)
+    lines = {
+        "added": f"Added: {name} ({file.chunks} chunks)" + (f", {reason}" if reason else ""),
+        "replaced": f"Replaced: {name} ({file.chunks} chunks)",
+        "moved": f"Moved: {name} ({reason})",
+        "skipped": f"Skipped: {name} (already indexed{': ' + reason if reason else ''})",
+        "no_text": f"Skipped: {name} (no text: {reason})",
+        "failed": f"Failed: {reason}" if name in reason else f"Failed: {name}: {reason}",
+        "would_add": f"Would add: {one_line(file.path or file.title)}",
+    }
+    return lines[file.status]
+
+
+def added(answer: AddAnswer) -> Iterator[str]:
+    """The summary; the files themselves were said as they went by."""
+    would = sum(file.status == "would_add" for file in answer.documents)
+    if would:
+        yield f"Would add {would} documents. {answer.skipped} skipped (already indexed)."
+        return
+    yield f"Added {answer.added} documents. {answer.failed} failed. {answer.skipped} skipped (already indexed)."
+    for count, what in (
+        (answer.no_text, "without text"),
+        (answer.unsupported, "of unsupported types"),
+        (answer.ignored, "left out by ignore rules"),
+    ):
+        if count:
+            yield f"{count} {what}."
+
+
+def listing(answer: ListAnswer) -> Iterator[str]:
+    for document in answer.documents:
+        yield _document_line(document)
+    shown = (
+        f"{answer.offset + 1}-{answer.offset + answer.returned} of {answer.total}"
+        if answer.returned
+        else f"0 of {answer.total}"
+    )
+    yield f"{shown} documents"
+
+
+def _document_line(document: DocumentSummary) -> str:
+    facts = [f"{document.document_id:>6}", f"{document.type:<8}", one_line(document.title)]
+    facts += [f"#{one_line(tag)}" for tag in document.tags]
+    facts += ["STALE"] if document.stale else []
+    return "  ".join([*facts, one_line(document.path or "")]).rstrip()
+
+
+def show(answer: ShowAnswer) -> Iterator[str]:
+    yield from _pairs(answer.document)
+    yield f"{'extractor':<14} {answer.extractor}"
+    yield f"{'content_hash':<14} {answer.content_hash}"
+    for name, value in answer.metadata.items():
+        yield f"{one_line(name):<14} {one_line(value if isinstance(value, str) else msgspec.json.encode(value).decode())}"
+    yield ""
+    for chunk in answer.chunks:
+        place = (
+            f"page {chunk.page}"
+            if chunk.page is not None
+            else f"lines {chunk.lines[0]}-{chunk.lines[1]}"
+            if chunk.lines
+            else ""
+        )
+        yield "  ".join(
+            filter(None, [f"{chunk.chunk_id:>6}", place, f"{chunk.token_count} tokens", one_line(chunk.heading)])
+        )
+
+
+def get(answer: GetAnswer) -> Iterator[str]:
+    """The text itself: safe on a terminal, verbatim in a pipe."""
+    yield printable(answer.text) if sys.stdout.isatty() else answer.text.encode("utf-8", "replace").decode()
+
+
+def removed(answer: RemoveAnswer) -> Iterator[str]:
+    for document in answer.removed:
+        yield f"Removed: {one_line(document.path or document.title)}"
+    yield f"Removed {len(answer.removed)} documents with {answer.chunks} chunks."
+
+
+def tags(answer: TagAnswer) -> Iterator[str]:
+    for tag in answer.tags:
+        yield f"{one_line(tag.name):<24} {tag.documents:>6}  {one_line(tag.description)}".rstrip()
+    if not answer.tags:
+        yield "There are no tags."
+
+
+def compacted(answer: CompactAnswer) -> Iterator[str]:
+    yield (
+        f"Compacted: {answer.rows_before} rows became {answer.rows_after}, {answer.vectors_purged} vectors were forgotten,"
+        f" {answer.reclaimed_bytes / 1e6:.1f} MB reclaimed."
+    )
+    if not answer.vacuumed:
+        yield "The file kb.db keeps its size; --vacuum rewrites it too."
+
+
+def reindexed(answer: ReindexAnswer) -> Iterator[str]:
+    yield f"Embedded {answer.embedded} texts, reused {answer.reused}. The store's model is {answer.model}."
+    if answer.chunks_over_limit:
+        yield f"{answer.chunks_over_limit} chunks are longer than the model sees; their end is found by words only."
+
+
+def diagnosis(answer: DoctorAnswer) -> Iterator[str]:
+    for found in answer.checks:
+        verdict = "mended" if found.mended else "ok" if found.ok else "WRONG"
+        yield f"{verdict:<7} {found.name}"
+        yield from (f"        {one_line(problem)}" for problem in found.problems)
+    for name, engine in answer.engines.items():
+        yield f"        {name}: {one_line(engine)}"
+    if not answer.ok:
+        yield "kb doctor --fix mends what can be made anew from kb.db."
+
+
+def configuration(answer: ConfigAnswer) -> Iterator[str]:
+    yield f"data directory: {answer.data_dir}"
+    for setting in answer.settings:
+        value = msgspec.json.encode(setting.value).decode()
+        yield f"{setting.key:<32} {value:<24} {setting.origin:<14} {setting.variable}".rstrip()
+        if setting.note:
+            yield f"    {setting.note}"
+
+
+def fields(answer: Answer) -> Iterator[str]:
+    """Any flat answer, a field a line."""
+    yield from _pairs(answer)
+
+
+def _pairs(value: msgspec.Struct) -> Iterator[str]:
+    for name, child in msgspec.structs.asdict(value).items():
+        if name not in {"warnings", "took_ms"}:
+            yield f"{name:<18} {one_line(_said(child))}"
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {child}" for name, child in value.items())
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return "-" if value is None else str(value)

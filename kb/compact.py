@@ -1,0 +1,41 @@
+"""Compact: give back the room of what was deleted.
+
+The matrix is made from live rows in a new epoch, tantivy is merged, vectors of texts that nothing holds are forgotten.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from index import database, projections, vectors
+from index.matrix import Matrix
+from index.store import built_with, writing
+from kb.status import size_of
+from kb.wire import CompactAnswer
+
+
+def compact(data_dir: Path, *, vacuum: bool, lock_timeout_s: float) -> CompactAnswer:
+    """`vacuum`: rewrite `kb.db` too, which takes as much free disk as the file has bytes.
+
+    May be killed at any step: files of a half-written epoch are orphans, and the rest is repeated.
+    """
+    with writing(data_dir, lock_timeout_s) as writer:
+        connection = writer.connection
+        bytes_before = size_of(data_dir)
+        before = Matrix.open(projections.matrix_folder(data_dir)).header.rows
+        with writer.transaction():
+            purged = vectors.purge(connection, built_with(connection).model_key)
+        with database.snapshot(connection):
+            after = projections.rebuild_matrix(connection, projections.matrix_folder(data_dir)).header.rows
+            projections.rebuild_lexical(connection, projections.lexical_folder(data_dir))
+        database.prune_log(connection)
+        if vacuum:
+            connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return CompactAnswer(
+            rows_before=before,
+            rows_after=after,
+            vectors_purged=purged,
+            reclaimed_bytes=max(0, bytes_before - size_of(data_dir)),
+            vacuumed=vacuum,
+        )

@@ -1,0 +1,36 @@
+"""`kb config`: every setting with its origin, and what the model makes of it. Only reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kb import settings
+from kb.add import built_with
+from kb.model import Model, choose
+from kb.settings import Loaded, Setting
+from kb.wire import ConfigAnswer, SettingValue
+from models.errors import ModelError
+
+
+def describe(data_dir: Path, loaded: Loaded) -> ConfigAnswer:
+    warnings = []
+    model: Model | None = None
+    try:
+        model = choose(loaded.settings.embedding, built_with(data_dir, loaded.settings))
+    except ModelError as error:
+        warnings.append(f"{error.message} {error.hint}")
+    return ConfigAnswer(
+        data_dir=str(data_dir),
+        settings=tuple(_value(setting, model) for setting in settings.table(loaded)),
+        warnings=tuple(warnings),
+    )
+
+
+def _value(setting: Setting, model: Model | None) -> SettingValue:
+    value, note = setting.value, ""
+    if model is not None:
+        if setting.key == "embedding.model" and value is None:
+            value, note = model.spec.name, "the store's own model, or the default where there is no store"
+        if setting.key.endswith("max_tokens") and value > model.room():
+            note = f"capped at {model.room()}, what {model.spec.name} sees of a text"
+    return SettingValue(key=setting.key, value=value, origin=setting.origin, variable=setting.variable, note=note)

@@ -1,0 +1,46 @@
+"""Doctor: every invariant of the store checked, the model and the readers too; `--fix` mends what can be mended.
+
+Runs under the writer lock, so that nothing moves while it looks; opening heals what any command heals.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from index import check, store
+from index.check import Check
+from index.errors import ModelMismatch
+from kb.model import choose
+from kb.settings import Settings
+from kb.wire import CheckResult, DoctorAnswer
+from models.errors import ModelError
+
+
+def doctor(data_dir: Path, settings: Settings, *, fix: bool) -> DoctorAnswer:
+    with store.writing(data_dir, settings.storage.lock_timeout_s) as writer:
+        checks = check.every(writer.connection, data_dir)
+        mended: set[str] = set()
+        if fix and any(found.problems for found in checks):
+            check.mend(writer.connection, data_dir, checks)
+            after = {found.name: found for found in check.every(writer.connection, data_dir)}
+            mended = {found.name for found in checks if found.problems and not after[found.name].problems}
+        built = store.built_with(writer.connection)
+    results = [_result(found, found.name in mended) for found in checks]
+    results.append(_model(data_dir, settings, built))
+    return DoctorAnswer(ok=all(result.ok for result in results), checks=tuple(results))
+
+
+def _result(found: Check, mended: bool) -> CheckResult:
+    return CheckResult(name=found.name, ok=not found.problems or mended, problems=tuple(found.problems), mended=mended)
+
+
+def _model(data_dir: Path, settings: Settings, built: store.BuiltWith) -> CheckResult:
+    """That the configured model is the store's, is here, whole, and gives vectors."""
+    problems = []
+    try:
+        model = choose(settings.embedding, built)
+        store.check_model(built, model.spec.name, model.spec.key)
+        model.load(data_dir).embed_query("a query")
+    except (ModelError, ModelMismatch) as error:
+        problems.append(f"{error.message} {error.hint}")
+    return CheckResult(name="embedding model", ok=not problems, problems=tuple(problems))

@@ -1,0 +1,81 @@
+"""The metadata block at the top of a markdown or text file: YAML between `---` lines, TOML between `+++` lines.
+
+What cannot be parsed stays part of the text, with a warning. YAML aliases are refused: a few lines of them can stand for
+gigabytes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable
+from datetime import date, datetime
+from typing import Any
+
+import msgspec
+
+MAX_CHARACTERS = 64 * 1024
+FENCED = re.compile(r"\A(?P<mark>---|\+\+\+)[ \t]*\n(?P<body>.*?)^(?P=mark)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+class FrontMatter(msgspec.Struct, frozen=True):
+    metadata: dict[str, Any]
+    """JSON values; dates as ISO 8601."""
+    line_count: int
+    """Lines of the file that the block takes, its fences included."""
+    warning: str | None = None
+
+    @property
+    def title(self) -> str | None:
+        title = self.metadata.get("title")
+        return str(title) if title else None
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """`tags: [a, b]`, `tags: a, b` and `keywords:` alike."""
+        given = self.metadata.get("tags", self.metadata.get("keywords", ()))
+        names: Iterable[Any] = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else ()
+        return tuple(dict.fromkeys(str(name).strip() for name in names if str(name).strip()))
+
+
+NONE = FrontMatter({}, 0)
+
+
+def parse(text: str) -> FrontMatter:
+    """The front matter of a text whose lines end in LF; `NONE` where there is none."""
+    match = FENCED.match(text[:MAX_CHARACTERS])
+    if not match:
+        return NONE
+    load = _yaml if match["mark"] == "---" else tomllib.loads
+    try:
+        tree = load(match["body"])
+    except ValueError as error:
+        reason = str(error).splitlines()[0]
+        return FrontMatter({}, 0, f"front matter is kept as text: {reason}")
+    if not isinstance(tree, dict):
+        return NONE  # a horizontal rule, not a block of metadata
+    return FrontMatter(_json(tree), match[0].count("\n"))
+
+
+def _yaml(body: str) -> Any:
+    import yaml
+
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(body, Loader=yaml.SafeLoader)):
+            raise ValueError("aliases are not allowed here")
+        return yaml.safe_load(body)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(str(error) or "nested too deeply") from error
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _json(child) for name, child in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_json(child) for child in value]
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

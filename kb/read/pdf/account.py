@@ -1,0 +1,92 @@
+"""Who read which pages of a document and why: becomes `Document.extractor`, its metadata and its warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from kb.read.pdf.page import PageText
+from kb.read.pdf.triage import Verdict
+
+READERS = ("pymupdf", "layout", "docling", "rapidocr")
+
+
+class Account:
+    """Filled while the pages are read; `engine` is the name of the one meant for complex pages."""
+
+    def __init__(self, engine: str) -> None:
+        self.engine = engine
+        self.ocr_pages = 0
+        self.first_page: PageText | None = None
+        self.missed: dict[str, list[int]] = {}
+        """Why a page, or its picture, was not read -> pages."""
+        self._verdicts: dict[int, Verdict] = {}
+        self._used: set[str] = set()
+        self._fallbacks: list[str] = []
+
+    def judge(self, text: PageText, verdict: Verdict) -> None:
+        self.first_page = self.first_page or text
+        self._verdicts[text.number] = verdict
+
+    def use(self, reader: str) -> None:
+        self._used.add(reader)
+
+    def miss(self, page: int, reason: str) -> None:
+        self.missed.setdefault(reason, []).append(page)
+
+    def fall_back(self, reason: str) -> None:
+        self.engine = "pymupdf"
+        self._fallbacks.append(f"Docling failed ({reason}); PyMuPDF read the complex pages.")
+
+    @property
+    def extractor(self) -> str:
+        """Such as `pymupdf`, `pymupdf+layout`, `docling`, `pymupdf+docling+rapidocr`."""
+        names = [name for name in READERS if name in self._used]
+        if names[:1] == ["layout"]:
+            names.insert(0, "pymupdf")  # the layout models are PyMuPDF's
+        return "+".join(names) or "pymupdf"
+
+    @property
+    def is_improvable(self) -> bool:
+        """Whether a better engine would read some page better."""
+        return "layout" in self._used
+
+    @property
+    def warnings(self) -> list[str]:
+        missed = {page for pages in self.missed.values() for page in pages}
+        garbled = [page for page, v in self._verdicts.items() if not v.keeps_text and page not in missed]
+        mended = [f"{_pages(garbled)}: the text layer is garbled; OCR read the page instead."] if garbled else []
+        return self._fallbacks + mended + [f"{_pages(p)} not read: {reason}." for reason, p in self.missed.items()]
+
+    def metadata(self) -> dict[str, Any]:
+        """JSON values: the number of pages, the verdicts with their reasons, who was meant to read complex pages."""
+        by_kind: dict[str, Any] = {}
+        for number, verdict in sorted(self._verdicts.items()):
+            by_kind.setdefault(verdict.kind, {}).setdefault(", ".join(verdict.reasons), []).append(number)
+        triage = {
+            kind: {reasons or "no remark": ranges(numbers) for reasons, numbers in found.items()}
+            for kind, found in by_kind.items()
+        }
+        return {
+            "pages": len(self._verdicts) + sum(len(p) for r, p in self.missed.items() if r.startswith("damaged")),
+            "triage": triage,
+            "engine": self.engine,
+            "improvable": self.is_improvable,
+        }
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """
+    >>> ranges([1, 2, 3, 7, 9, 10])
+    '1-3, 7, 9-10'
+    """
+    runs = []
+    for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
+        run = [number for _, number in group]
+        runs.append(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]))
+    return ", ".join(runs)
+
+
+def _pages(numbers: Sequence[int]) -> str:
+    return f"Page{'s' * (len(numbers) > 1)} {ranges(numbers)}"

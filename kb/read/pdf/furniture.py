@@ -1,0 +1,56 @@
+"""Running headers and footers: what stands at the top or bottom of page after page, its numbers aside.
+
+Pages come in windows; what was seen in earlier windows is remembered. A line that does not repeat is never dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from kb.read.pdf.page import Line, PageText
+
+MIN_REPEATS = 3
+EDGE_ROWS = 3  # rows from the top and from the bottom that may be furniture
+EDGE_SHARE = 0.15  # of the page's height
+NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
+PLACE_PT = 6.0  # a running head stands at the same height on every page, give or take
+
+Key = tuple[int, str]
+
+
+class Furniture:
+    """Counts the lines at the pages' edges. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[Key] = Counter()
+
+    def observe(self, pages: Iterable[PageText]) -> None:
+        for page in pages:
+            self._seen.update({_key(line) for line in _edge_lines(page)})
+
+    def without(self, page: PageText) -> PageText:
+        """The page without what has been observed at the edge of several pages."""
+        dropped = {id(line) for line in _edge_lines(page) if self._is_furniture(line)}
+        if not dropped:
+            return page
+        return msgspec.structs.replace(page, lines=tuple(line for line in page.lines if id(line) not in dropped))
+
+    def _is_furniture(self, line: Line) -> bool:
+        place, text = _key(line)
+        return sum(self._seen[place + step, text] for step in (-1, 0, 1)) >= MIN_REPEATS
+
+
+def _key(line: Line) -> Key:
+    return round(line.y0 / PLACE_PT), " ".join(NUMBERS.sub("#", line.text.casefold()).split())
+
+
+def _edge_lines(page: PageText) -> list[Line]:
+    top, bottom = EDGE_SHARE * page.height, (1 - EDGE_SHARE) * page.height
+    candidates = [line for line in page.lines if line.y1 < top or line.y0 > bottom]
+    heights = sorted({round(line.y0) for line in candidates})
+    allowed = set(heights[:EDGE_ROWS]) | set(heights[-EDGE_ROWS:])
+    return [line for line in candidates if round(line.y0) in allowed]

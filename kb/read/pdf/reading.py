@@ -1,0 +1,125 @@
+"""Reads a PDF page by page, each with the cheapest reader that is right, and keeps account of which and why.
+
+Pages come in windows, so that a thousand pages take no more memory than thirty. Does not open files, judge pages or know
+how any one reader works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from kb.read import ocr
+from kb.read.pdf import docling, extras, layout, plain, scan
+from kb.read.pdf.account import Account
+from kb.read.pdf.furniture import Furniture
+from kb.read.pdf.opening import import_pymupdf
+from kb.read.pdf.page import PageText, extract
+from kb.read.pdf.parts import PageParts, Part
+from kb.read.pdf.prose import Style, style_of
+from kb.read.pdf.rtl import mended
+from kb.read.pdf.triage import Verdict, judge
+from kb.types import ReadOptions
+
+WINDOW_PAGES = 32
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A page between triage and reading."""
+
+    page: Any
+    text: PageText
+    verdict: Verdict
+
+
+def read_pages(document: Any, path: str, options: ReadOptions, account: Account) -> Iterator[PageParts]:
+    """Every page of an open `pymupdf.Document` that can be read, in order."""
+    furniture = Furniture()
+    for start in range(0, document.page_count, WINDOW_PAGES):
+        numbers = range(start, min(start + WINDOW_PAGES, document.page_count))
+        window = list(_judged(document, numbers, account))
+        furniture.observe(item.text for item in window)
+        window = [msgspec.structs.replace(item, text=furniture.without(item.text)) for item in window]
+        style = style_of(chain.from_iterable(item.text.lines for item in window))
+        by_docling = _by_docling(window, path, options, account)
+        for item in window:
+            parts = by_docling.get(item.text.number) or PageParts(
+                item.text.number, _parts(item, style, options, account)
+            )
+            yield _with_notes(item, parts)
+        import_pymupdf().TOOLS.store_shrink(100)
+
+
+def _judged(document: Any, numbers: Sequence[int], account: Account) -> Iterator[Judged]:
+    for number in numbers:
+        try:
+            page = document.load_page(number)
+            text = mended(page, extract(page))
+            verdict = judge(text, page)
+        except Exception as error:  # noqa: BLE001 MuPDF raises RuntimeError for any damage; the other pages are fine
+            account.miss(number + 1, f"damaged ({error})")
+            continue
+        account.judge(text, verdict)
+        yield Judged(page, text, verdict)
+
+
+def _by_docling(window: Sequence[Judged], path: str, options: ReadOptions, account: Account) -> dict[int, PageParts]:
+    """The complex pages of a window as Docling read them; empty where another engine is to be used."""
+    numbers = [item.text.number for item in window if item.verdict.kind == "complex"]
+    if not numbers or account.engine != docling.ENGINE:
+        return {}
+    try:
+        pages = docling.read_pages(path, numbers, options)
+    except docling.DoclingFailed as error:
+        account.fall_back(str(error))
+        return {}
+    account.use("docling")
+    return {page.number: page for page in pages}
+
+
+def _parts(item: Judged, style: Style, options: ReadOptions, account: Account) -> tuple[Part, ...]:
+    kind = item.verdict.kind
+    if kind == "scan" or (options.enable_ocr == "always" and kind != "blank"):
+        parts, problem = _by_ocr(item, options, account)
+        if parts:
+            return parts
+        if kind == "scan" and (problem or not item.verdict.keeps_text):
+            problem = problem or "its text layer is garbled and OCR found no text"
+        if problem and kind == "scan":
+            account.miss(item.text.number, problem)
+        if not item.verdict.keeps_text:
+            return ()
+    if kind == "complex":
+        account.use("layout")
+        return layout.read_page(item.page, item.text, style)
+    if item.text.lines:
+        account.use("pymupdf")
+    return plain.read_page(item.text, style)
+
+
+def _by_ocr(item: Judged, options: ReadOptions, account: Account) -> tuple[tuple[Part, ...], str | None]:
+    """What OCR found, and why it found nothing, if there is more to it than a page without text."""
+    if options.enable_ocr == "never":
+        return (), "a scan, and OCR is off"
+    if not ocr.is_available():
+        return (), "a scan, and RapidOCR is not installed"
+    if account.ocr_pages >= options.max_ocr_pages:
+        return (), f"a scan beyond the {options.max_ocr_pages} pages a document that OCR may read"
+    try:
+        parts = scan.read_page(item.page)
+    except scan.TooLarge as error:
+        return (), f"a scan too large to unpack: {error}"
+    account.ocr_pages += 1
+    if parts:
+        account.use("rapidocr")
+    return parts, None
+
+
+def _with_notes(item: Judged, page: PageParts) -> PageParts:
+    """The page with its form values and comments, as far as they are not printed on it."""
+    printed = "\n".join([part.text for part in page.parts] + [block.text for block in page.blocks])
+    notes = extras.notes(item.page, printed)
+    return msgspec.structs.replace(page, parts=(*page.parts, Part(notes))) if notes else page

@@ -1,0 +1,158 @@
+"""Judges a page in about a tenth of a millisecond: plain, complex, scan or blank, and why.
+
+Looks only at what `kb.read.pdf.page.extract` found: text, images, paths, rows. It never runs a model and never
+`find_tables`, which takes 70-1350 ms a page. The reasons are words for people: `kb show` prints them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from kb.read.pdf.opening import import_pymupdf
+from kb.read.pdf.order import has_columns, rows
+from kb.read.pdf.page import UNREADABLE, Line, PageText
+
+Kind = Literal["plain", "complex", "scan", "blank"]
+
+GARBLED = "garbled text"
+MIN_TEXT_CHARS = 10  # fewer are a page number or a stamp
+LITTLE_TEXT_CHARS = 200  # a scan with a printed footer has less, a page with a large photograph more
+SCAN_IMAGE_SHARE = 0.5
+GARBLED_SHARE = 0.3  # of U+FFFD and private use; formulas and icons stay below
+MIN_LETTER_SHARE = 0.25  # below it, and without ToUnicode, the codes are glyph numbers
+OUTLINE_VECTORS = 100  # a page without text and with so many paths may be text drawn as curves
+MIN_RULING_VECTORS = 4
+MIN_RULINGS = 3  # horizontal lines or cells: head, foot and one between them
+RULING_THICKNESS_PT = 3.0
+MIN_RULING_LENGTH_PT = 30.0
+MIN_CELLS = 3  # side by side
+MIN_TABLE_ROWS = 3
+CELL_GAP = 1.0  # in font sizes; the space between words is about 0.3
+ALIGNED_PT = 4.0
+MIN_COLUMN_ROWS = 5
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    kind: Kind
+    reasons: tuple[str, ...] = ()
+    keeps_text: bool = True
+    """False where what text there is says nothing and may not stand in for OCR."""
+
+
+def judge(text: PageText, page: Any) -> Verdict:
+    """`page` is the `pymupdf.Page` that `text` came from; it is asked again only where the text leaves doubt."""
+    characters = "".join([line.text for line in text.lines]).replace(" ", "")
+    scan = _scan_reason(text, characters, page)
+    if scan:
+        return Verdict("scan", (scan,), keeps_text=not scan.startswith(GARBLED))
+    if not characters:
+        return Verdict("blank")
+    notes = ("rotated",) if text.turned else ()
+    if text.image_share >= SCAN_IMAGE_SHARE and has_invisible_text(page):
+        notes += ("ocr layer",)
+    reasons = _complex_reasons(text, page)
+    return Verdict("complex" if reasons else "plain", reasons + notes)
+
+
+def _scan_reason(text: PageText, characters: str, page: Any) -> str | None:
+    letters = sum(map(str.isalpha, characters))
+    if len(characters) < MIN_TEXT_CHARS and (text.image_count or text.vector_count >= OUTLINE_VECTORS):
+        return f"{GARBLED}: no letters" if characters and not letters else "no text"
+    if text.image_share >= SCAN_IMAGE_SHARE and len(characters) < LITTLE_TEXT_CHARS and not has_invisible_text(page):
+        return "an image with little text"
+    if len(UNREADABLE.findall(characters)) > GARBLED_SHARE * len(characters):
+        return f"{GARBLED}: no Unicode for its glyphs"
+    if letters < MIN_LETTER_SHARE * len(characters) and _glyph_numbers(page):
+        return f"{GARBLED}: a font without ToUnicode"
+    return None
+
+
+def has_invisible_text(page: Any) -> bool:
+    """Whether most characters are neither filled nor stroked: the layer that an OCR program has put under a scan."""
+    pymupdf = import_pymupdf()
+    visible = invisible = 0
+    painted = pymupdf.mupdf.FZ_STEXT_FILLED | pymupdf.mupdf.FZ_STEXT_STROKED
+    for block in page.get_text("dict", flags=pymupdf.TEXT_MEDIABOX_CLIP)["blocks"]:
+        for line in block.get("lines", ()):
+            for span in line["spans"]:
+                if span["char_flags"] & painted:
+                    visible += len(span["text"])
+                else:
+                    invisible += len(span["text"])
+    return invisible > visible
+
+
+def _glyph_numbers(page: Any) -> bool:
+    """Whether a simple font of the page has neither ToUnicode nor a named encoding, so that its codes mean nothing."""
+    for xref, _extension, kind, _name, _alias, encoding, *_ in page.get_fonts():
+        document = page.parent
+        if kind == "TrueType" and not encoding and document.xref_get_key(xref, "ToUnicode")[0] == "null":
+            return True
+    return False
+
+
+def _complex_reasons(text: PageText, page: Any) -> tuple[str, ...]:
+    side_by_side = [row for row in rows([line for line in text.lines if not line.vertical]) if len(row) > 1]
+    reasons = []
+    if _gapped_rows(side_by_side) >= MIN_TABLE_ROWS:
+        reasons.append("aligned gaps")
+    if text.vector_count >= MIN_RULING_VECTORS and _is_ruled(page, text):
+        reasons.append("ruling lines")
+    if len(side_by_side) >= MIN_COLUMN_ROWS and has_columns(text.lines):
+        reasons.append("columns")
+    return tuple(reasons)
+
+
+def _gapped_rows(side_by_side: Sequence[Sequence[Line]]) -> int:
+    """Rows of three cells or more whose edges stand under those of other such rows."""
+    candidates = [row for row in side_by_side if _cells(row) >= MIN_CELLS]
+    if len(candidates) < MIN_TABLE_ROWS:
+        return 0
+    edges = Counter(edge for row in candidates for edge in _edges(row))
+    shared = {edge for edge, count in edges.items() if count >= MIN_TABLE_ROWS}
+    return sum(len(shared & _edges(row)) >= MIN_CELLS - 1 for row in candidates)
+
+
+def _cells(row: Sequence[Line]) -> int:
+    return 1 + sum(b.x0 - a.x1 > CELL_GAP * max(a.size, b.size) for a, b in zip(row, row[1:], strict=False))
+
+
+def _edges(row: Sequence[Line]) -> set[tuple[str, int]]:
+    """Left and right edges and middles, coarsely, since numbers stand right and heads stand centred."""
+    places = [(side, x) for line in row for side, x in (("l", line.x0), ("r", line.x1), ("m", (line.x0 + line.x1) / 2))]
+    return {(side, round(x / ALIGNED_PT)) for side, x in places}
+
+
+def _is_ruled(page: Any, text: PageText) -> bool:
+    """Whether lines or shaded cells span three rows of a table that holds text."""
+    horizontal: Counter[tuple[int, int]] = Counter()
+    vertical = cells = 0
+    for x0, y0, x1, y1 in _paths(page):
+        width, height = x1 - x0, y1 - y0
+        if height <= RULING_THICKNESS_PT and width >= MIN_RULING_LENGTH_PT:
+            horizontal[round(x0 / ALIGNED_PT), round(x1 / ALIGNED_PT)] += 1
+        elif width <= RULING_THICKNESS_PT and height >= RULING_THICKNESS_PT:
+            vertical += 1
+        elif cells < 2 * MIN_CELLS and width >= RULING_THICKNESS_PT and _holds_text(text, x0, y0, x1, y1):
+            cells += 1
+    most_alike = max(horizontal.values(), default=0)
+    grid = sum(horizontal.values()) >= MIN_RULINGS and vertical >= MIN_RULINGS - 1
+    return grid or cells >= 2 * MIN_CELLS or (most_alike >= MIN_RULINGS and len(text.lines) > MIN_RULINGS)
+
+
+def _holds_text(text: PageText, x0: float, y0: float, x1: float, y1: float) -> bool:
+    """One or a few lines, not the whole page: a shaded cell or a bar of a table."""
+    if y1 - y0 > text.height / 4:
+        return False
+    return any(x0 <= (b.x0 + b.x1) / 2 <= x1 and y0 <= (b.y0 + b.y1) / 2 <= y1 for b in text.lines)
+
+
+def _paths(page: Any) -> list[tuple[float, float, float, float]]:
+    """Bounding boxes of the page's paths, in points."""
+    pymupdf = import_pymupdf()
+    blocks = page.get_text("dict", flags=pymupdf.TEXT_MEDIABOX_CLIP | pymupdf.TEXT_COLLECT_VECTORS)["blocks"]
+    return [block["bbox"] for block in blocks if block["type"] == pymupdf.mupdf.FZ_STEXT_BLOCK_VECTOR]

@@ -1,0 +1,22 @@
+"""Plain text: one block, with its lines. Front matter is taken off as in markdown."""
+
+from __future__ import annotations
+
+from kb.errors import NoText
+from kb.read import frontmatter
+from kb.read.decode import read_text
+from kb.types import Block, Document, Lines, ReadOptions, Source
+
+
+def read(source: Source, options: ReadOptions) -> Document:  # noqa: ARG001  the interface of every reader
+    decoded = read_text(source.path)
+    front = frontmatter.parse(decoded.text)
+    lines = decoded.text.rstrip("\n").split("\n")[front.line_count :]
+    text = "\n".join(lines)
+    if not text.strip():
+        raise NoText(f"{source.path}: holds no text", "there is nothing to index")
+    block = Block(text=text, lines=Lines(front.line_count + 1, front.line_count + len(lines)))
+    warnings = tuple(note for note in (decoded.warning, front.warning) if note)
+    return Document(
+        blocks=(block,), extractor="text", title=front.title, metadata=front.metadata, tags=front.tags, warnings=warnings
+    )

@@ -1,0 +1,163 @@
+"""One file to its chunks: the part of adding that can be done in another process, and the processes that do it.
+
+A worker that hangs or dies loses its file and nothing else. Not here: embedding and writing, which stay in the parent.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import TimeoutError as OutOfTime
+from functools import cache
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from kb.chunk import Plan, chunk
+from kb.errors import EncryptedFile, KbError, NoText, UnreadableFile, UnsupportedType
+from kb.read.kinds import reader
+from kb.types import Chunk, Document, ReadOptions, Source
+from models.embedder import usable_cores
+from models.tokenizer import TokenCounter
+
+if TYPE_CHECKING:
+    from pebble import ProcessFuture
+
+FILES_A_WORKER = 200
+"""A worker is replaced after so many files: PDF and OCR libraries keep memory."""
+JOBS_IN_FLIGHT_A_WORKER = 8
+"""Enough that one slow file does not idle the others, few enough that memory stays bounded."""
+LIGHT_TYPES = frozenset({"markdown", "text"})
+"""Read in milliseconds by code of our own; a few of them are not worth a process."""
+FEW_FILES = 16
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    source: Source
+    options: ReadOptions
+    plan: Plan
+    tokenizer_path: str
+    model_sees: int
+    """Tokens of text that the model takes, special tokens and passage prefix left out."""
+
+
+class Passages(msgspec.Struct, frozen=True, kw_only=True):
+    """A document as read, its blocks already cut into chunks."""
+
+    title: str | None
+    language: str | None
+    extractor: str
+    metadata: dict[str, object]
+    tags: tuple[str, ...]
+    warnings: tuple[str, ...]
+    chunks: tuple[Chunk, ...]
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """Why there are no passages: one line and what to do."""
+
+    reason: str
+    hint: str
+    no_text: bool = False
+    error: str = "UnreadableFile"
+    """The name of the error class."""
+
+
+Outcome = Passages | Unread
+
+
+def read_and_chunk(job: Job) -> Outcome:
+    """Never raises for what is wrong with the file: that is an `Unread`."""
+    try:
+        document = reader(job.source.doc_type)(job.source, job.options)
+        return passages(document, job.plan, _counter(job.tokenizer_path), job.model_sees)
+    except NoText as error:
+        return Unread(error.message, error.hint, no_text=True, error=type(error).__name__)
+    except KbError as error:
+        return Unread(error.message, error.hint, error=type(error).__name__)
+    except (MemoryError, RecursionError) as error:
+        return Unread(
+            f"{job.source.path}: {type(error).__name__} while reading", "the file is too large or nested too deeply"
+        )
+    except Exception as error:  # noqa: BLE001  a library's fault on one file must not lose the others
+        return Unread(
+            f"{job.source.path}: {type(error).__name__}: {error}".splitlines()[0],
+            "the reader failed on this file; please report it with the file if you can",
+        )
+
+
+def passages(document: Document, plan: Plan, counter: TokenCounter, model_sees: int) -> Passages:
+    chunks = chunk(document, plan, counter, model_sees)
+    if not chunks:
+        raise NoText("the document holds no text", "there is nothing to index")
+    return Passages(
+        title=document.title, language=document.language, extractor=document.extractor, metadata=document.metadata,
+        tags=document.tags, warnings=document.warnings, chunks=tuple(chunks),
+    )  # fmt: skip
+
+
+@cache
+def _counter(tokenizer_path: str) -> TokenCounter:
+    return TokenCounter.load(Path(tokenizer_path))
+
+
+def read_all(jobs: Iterable[Job], *, workers: int, timeout_s: float) -> Iterator[tuple[Job, Outcome]]:
+    """Each job with its outcome, in the order of the jobs.
+
+    At most `workers` processes, never more than cores. A few light files are read here; anything else in spawned processes, at most `timeout_s` seconds a file. Jobs are drawn
+    as the outcomes are taken, so a slow consumer holds the readers back.
+    """
+    waiting = iter(jobs)
+    first = list(islice(waiting, FEW_FILES))
+    if len(first) < FEW_FILES and all(job.source.doc_type in LIGHT_TYPES for job in first):
+        for job in first:
+            yield job, read_and_chunk(job)
+        return
+    yield from _in_processes(chain(first, waiting), workers=workers, timeout_s=timeout_s)
+
+
+def _in_processes(jobs: Iterator[Job], *, workers: int, timeout_s: float) -> Iterator[tuple[Job, Outcome]]:
+    from pebble import ProcessPool
+
+    # Spawned: a fork after onnxruntime or Docling has run in the parent hangs.
+    context = multiprocessing.get_context("spawn")
+    workers = min(workers, usable_cores())
+    with ProcessPool(max_workers=workers, max_tasks=FILES_A_WORKER, context=context) as pool:
+        flying: deque[tuple[Job, ProcessFuture[Outcome]]] = deque()
+        try:
+            for job in jobs:
+                flying.append((job, pool.schedule(read_and_chunk, args=[job], timeout=timeout_s)))
+                if len(flying) >= workers * JOBS_IN_FLIGHT_A_WORKER:
+                    yield _outcome(*flying.popleft(), timeout_s)
+            while flying:
+                yield _outcome(*flying.popleft(), timeout_s)
+        finally:
+            if flying:  # interrupted: do not wait for what nobody will take
+                pool.stop()
+
+
+def _outcome(job: Job, future: ProcessFuture[Outcome], timeout_s: float) -> tuple[Job, Outcome]:
+    from pebble import ProcessExpired
+
+    path = job.source.path
+    try:
+        return job, future.result()
+    except OutOfTime:
+        return job, Unread(
+            f"{path}: took longer than {timeout_s:g} s to read",
+            "raise ingestion.file_timeout_s and add it with --retry",
+        )
+    except ProcessExpired as error:
+        return job, Unread(
+            f"{path}: its reader crashed (exit code {error.exitcode})",
+            "the file may be damaged; the others are not affected",
+        )
+
+
+def error_of(outcome: Unread) -> UnreadableFile:
+    """The error that an outcome stands for, to be raised where one document was asked for."""
+    kinds = {kind.__name__: kind for kind in (UnreadableFile, UnsupportedType, EncryptedFile, NoText)}
+    return kinds.get(outcome.error, UnreadableFile)(outcome.reason, outcome.hint)

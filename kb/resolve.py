@@ -1,0 +1,32 @@
+"""What a person or an agent names on the command line to the rows that it means."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from index import documents
+from index.rows import ChunkRow, DocumentRow
+from kb.errors import BadRequest, NotFound
+
+
+def document_rows(connection: sqlite3.Connection, reference: str) -> list[DocumentRow]:
+    """The document with this id, or every version of the file at this path, newest first. Raises NotFound."""
+    if reference.isdecimal() and (row := documents.by_id(connection, int(reference))):
+        return [row]
+    path = os.path.abspath(Path(reference).expanduser())  # noqa: PTH100  paths are kept verbatim, links unresolved
+    rows = documents.by_path(connection, path)
+    if not rows:
+        raise NotFound(f"no document {reference}", "kb list shows ids and paths")
+    return rows
+
+
+def chunk_row(connection: sqlite3.Connection, reference: str) -> ChunkRow:
+    """The chunk with this id. Raises BadRequest and NotFound."""
+    if not reference.isdecimal():
+        raise BadRequest(f"--around needs the id of a chunk, not {reference!r}", "chunk_id is in every search result")
+    row = documents.chunks_by_ids(connection, [int(reference)]).get(int(reference))
+    if row is None:
+        raise NotFound(f"no chunk {reference}", "chunk_id is in every search result; a changed document has new chunks")
+    return row

@@ -1,0 +1,247 @@
+"""Search: a request to an answer. Words and vectors side by side, fused by rank, joined back to the truth.
+
+Not here: how words are matched (`index.lexical`), how a score is shown (`kb.cli.render`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import perf_counter
+from typing import Literal, Protocol
+
+import msgspec
+
+from index import database, documents, filters
+from index.errors import ModelMismatch
+from index.filters import Filter
+from index.lexical import Lexical, LexicalDamaged, LexicalHits
+from index.matrix import Matrix
+from index.query import ParsedQuery, parse
+from index.rows import ChunkRow, DocumentRow
+from index.store import Reader, built_with, check_model, reading
+from kb.errors import BadRequest
+from kb.fuse import reciprocal_ranks
+from kb.model import Model, choose
+from kb.settings import Settings
+from kb.wire import Hit, HitSource, ScoreBreakdown, SearchAnswer
+from models.errors import ModelError, ModelMissing
+
+Mode = Literal["hybrid", "keyword", "semantic"]
+
+CANDIDATES = 100
+"""Hits that each search gives to the fusion; more where more results are asked for."""
+WEAK_COSINE = 0.30
+"""Below it a chunk of all-MiniLM-L6-v2 is seldom about the query (measured: scripts/eval_search weak)."""
+WEAK_SHARE = 0.30
+"""Below it a chunk holds less than a third of what the query's words could score."""
+
+
+class QueryEmbedder(Protocol):
+    """What makes a query's vector: float32 (dim,), unit length."""
+
+    def embed_query(self, text: str) -> object: ...
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One query and how it is to be answered."""
+
+    query: str
+    top: int
+    mode: Mode = "hybrid"
+    filter: Filter = Filter()
+    min_score: float = 0.0
+    group: bool = False
+    """At most one hit a document: its best."""
+
+
+class Ranking(msgspec.Struct, frozen=True, kw_only=True):
+    """Chunk ids best first with their scores, and what each search said of them."""
+
+    ranked: list[tuple[int, float]]
+    shares: dict[int, float]
+    cosines: dict[int, float]
+    total: int
+    unknown: tuple[str, ...] = ()
+
+
+def search(data_dir: Path, settings: Settings, requests: Sequence[Request]) -> list[SearchAnswer]:
+    """Answer each request, in order, over one view of the store.
+
+    Raises StoreMissing, BadRequest, ModelMismatch; ModelMissing only where the mode is `semantic`.
+    """
+    with reading(data_dir, settings.storage.lock_timeout_s) as reader:
+        searcher = Searcher(data_dir, settings, reader)
+        return [searcher.answer(request) for request in requests]
+
+
+class Searcher:
+    """A view of the store with what has been loaded for it: the model is opened once, and only if a vector is needed."""
+
+    def __init__(self, data_dir: Path, settings: Settings, reader: Reader) -> None:
+        self.data_dir = data_dir
+        self.settings = settings
+        self.reader = reader
+        self._embedder: QueryEmbedder | None = None
+
+    def answer(self, request: Request) -> SearchAnswer:
+        started = perf_counter()
+        if not request.query.strip():
+            raise BadRequest("the query is empty", 'say what to look for: kb search "words"')
+        warnings: list[str] = []
+        parsed = parse(request.query)
+        mode = self._possible_mode(request.mode, warnings)
+        if mode == "keyword" and parsed.is_empty:
+            warnings.append(_nothing_to_look_for(parsed))
+        with database.snapshot(self.reader.connection):
+            admitted = filters.document_ids(self.reader.connection, request.filter)
+            ranking = self._rank(request, mode, parsed, admitted)
+            hits = self._hits(ranking, request)
+        if ranking.unknown:
+            words = ", ".join(f'"{word}"' for word in ranking.unknown)
+            warnings.append(f"no document has {words}; similar words were searched where there are any")
+        if hits and _is_weak(hits[0]):
+            warnings.append("no good match: the best hit is only loosely related to the query")
+        return SearchAnswer(
+            query=request.query, mode=mode, results=tuple(hits), total_matches=ranking.total, returned=len(hits),
+            took_ms=round((perf_counter() - started) * 1000, 3), warnings=(*self.reader.warnings, *warnings),
+        )  # fmt: skip
+
+    def _possible_mode(self, mode: Mode, warnings: list[str]) -> Mode:
+        """Keyword instead of hybrid where no vector of the query can be made."""
+        if mode == "keyword":
+            return mode
+        model = self._model()
+        check_model(built_with(self.reader.connection), model.spec.name, model.spec.key)
+        try:
+            self._load(model)
+        except ModelError as error:
+            if mode == "semantic":
+                raise
+            warnings.append(f"searched by words only: {error.message} {error.hint}")
+            return "keyword"
+        return mode
+
+    def _model(self) -> Model:
+        built = built_with(self.reader.connection)
+        try:
+            return choose(self.settings.embedding, built)
+        except ModelMissing as error:
+            wanted = self.settings.embedding.model
+            raise ModelMismatch(
+                f"the store was built with {built.model_name}, the configuration says {wanted}, which is not here",
+                f"{error.hint} Then switch the store: kb reindex --model {wanted}; or set embedding.model back",
+            ) from error
+
+    def _load(self, model: Model) -> QueryEmbedder:
+        if self._embedder is None:
+            self._embedder = model.load(self.data_dir)
+        return self._embedder
+
+    def _rank(self, request: Request, mode: Mode, parsed: ParsedQuery, admitted: frozenset[int] | None) -> Ranking:
+        depth = max(CANDIDATES, request.top * (5 if request.group else 1) * 2)
+        if admitted is not None and not admitted:
+            return Ranking(ranked=[], shares={}, cosines={}, total=0)
+        if mode == "keyword":
+            words = self._by_words(self.reader.lexical(), parsed, depth, admitted)
+            ranked = list(zip(words.chunk_ids, words.shares, strict=True))
+            return Ranking(ranked=ranked, shares=dict(ranked), cosines={}, total=words.total, unknown=words.unknown)
+        if mode == "semantic":
+            nearest, total = self._by_vector(self.reader.matrix(), request.query, depth, admitted)
+            return Ranking(ranked=nearest, shares={}, cosines=dict(nearest), total=total)
+        lexical, matrix = self.reader.lexical(), self.reader.matrix()
+        with ThreadPoolExecutor(1) as beside:  # tantivy and onnxruntime both let go of the interpreter
+            waiting = beside.submit(self._by_words, lexical, parsed, depth, admitted)
+            nearest, _ = self._by_vector(matrix, request.query, depth, admitted)
+            words = waiting.result()
+        ranked = reciprocal_ranks([words.chunk_ids, [chunk_id for chunk_id, _ in nearest]], self.settings.search.rrf_k)
+        shares = dict(zip(words.chunk_ids, words.shares, strict=True))
+        total = max(words.total, len(ranked))
+        return Ranking(ranked=ranked, shares=shares, cosines=dict(nearest), total=total, unknown=words.unknown)
+
+    def _by_words(
+        self, lexical: Lexical, parsed: ParsedQuery, limit: int, admitted: frozenset[int] | None
+    ) -> LexicalHits:
+        try:
+            return lexical.search(parsed, limit, admitted)
+        except LexicalDamaged:  # damage inside a segment shows only now
+            return self.reader.rebuilt_lexical().search(parsed, limit, admitted)
+
+    def _by_vector(
+        self, matrix: Matrix, query: str, limit: int, admitted: frozenset[int] | None
+    ) -> tuple[list[tuple[int, float]], int]:
+        if matrix.header.model != self._model().spec.key:
+            raise ModelMismatch("the store switched to another model during the search", "ask again")
+        allowed = None if admitted is None else filters.chunk_ids(self.reader.connection, admitted)
+        assert self._embedder is not None  # `_possible_mode` loaded it  # noqa: S101
+        nearest = matrix.search(self._embedder.embed_query(query), limit, allowed)  # type: ignore[arg-type]
+        scores = [max(0.0, score) for score in nearest.scores]
+        return list(zip(nearest.chunk_ids, scores, strict=True)), nearest.total
+
+    def _hits(self, ranking: Ranking, request: Request) -> list[Hit]:
+        """The best chunks that exist, as the answer has them."""
+        kept = [(chunk_id, score) for chunk_id, score in ranking.ranked if score >= request.min_score]
+        chunks = documents.chunks_by_ids(self.reader.connection, [chunk_id for chunk_id, _ in kept])
+        chosen: list[tuple[ChunkRow, float]] = []
+        seen: set[int] = set()
+        for chunk_id, score in kept:
+            chunk = chunks.get(chunk_id)
+            if chunk is None or (request.group and chunk.document_id in seen):
+                continue
+            seen.add(chunk.document_id)
+            chosen.append((chunk, score))
+            if len(chosen) == request.top:
+                break
+        rows = documents.by_ids(self.reader.connection, {chunk.document_id for chunk, _ in chosen})
+        return [_hit(chunk, rows[chunk.document_id], score, ranking) for chunk, score in chosen]
+
+
+def _hit(chunk: ChunkRow, document: DocumentRow, score: float, ranking: Ranking) -> Hit:
+    share, cosine = ranking.shares.get(chunk.id), ranking.cosines.get(chunk.id)
+    return Hit(
+        chunk_id=chunk.id,
+        score=_rounded(score),
+        score_breakdown=ScoreBreakdown(
+            fts=None if share is None else _rounded(share), vector=None if cosine is None else _rounded(cosine)
+        ),
+        text=chunk.text,
+        source=HitSource(
+            document_id=document.id, title=document.title, path=document.source_path, type=document.doc_type,
+            page=chunk.page, lines=lines_of(chunk), heading=chunk.heading, chunk_index=chunk.chunk_index,
+            total_chunks=document.chunk_count, tags=document.tags, stale=is_stale(document),
+        ),
+    )  # fmt: skip
+
+
+def lines_of(chunk: ChunkRow) -> tuple[int, int] | None:
+    if chunk.start_line is None or chunk.end_line is None:
+        return None
+    return chunk.start_line, chunk.end_line
+
+
+def is_stale(document: DocumentRow) -> bool:
+    """Whether the file is gone or has another time or size: one stat."""
+    if document.source_path is None:
+        return False
+    try:
+        status = os.stat(document.source_path)  # noqa: PTH116  paths are verbatim strings
+    except OSError:
+        return True
+    return status.st_mtime_ns != document.mtime_ns or status.st_size != document.size
+
+
+def _rounded(score: float) -> float:
+    return round(min(1.0, max(0.0, score)), 6)
+
+
+def _is_weak(best: Hit) -> bool:
+    share, cosine = best.score_breakdown.fts, best.score_breakdown.vector
+    return (share or 0.0) < WEAK_SHARE and (cosine or 0.0) < WEAK_COSINE
+
+
+def _nothing_to_look_for(parsed: ParsedQuery) -> str:
+    if parsed.is_only_exclusions:
+        return "the query only excludes: say what to look for as well"
+    return "the query holds no letter or digit to look for"

@@ -1,0 +1,274 @@
+"""What the user prefers: `config.yaml` and KB_* variables over defaults, each value with where it came from.
+
+Never what a store was built with (that is in the store). Precedence: flags, which the commands apply themselves, then the
+environment, then the file, then the defaults below. Every setting has one variable, its path in capitals
+(`search.default_top`: KB_SEARCH_DEFAULT_TOP); where the last word is unique, that alone will do (KB_DEFAULT_TOP).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from kb.errors import BadConfig
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Natural = Annotated[int, msgspec.Meta(ge=0)]
+Tokens = Annotated[int, msgspec.Meta(ge=16, le=100_000)]
+
+
+class Embedding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    model: str | None = None
+    """Name or folder of the embedding model; unset: the one the store was built with, at first all-MiniLM-L6-v2."""
+    query_prefix: str | None = None
+    """Put before every query; unset: what the model's own configuration says."""
+    passage_prefix: str | None = None
+    """Put before every passage; unset: what the model's own configuration says."""
+    batch_size: Positive = 32
+    """Texts a call of the model."""
+    threads: Natural = 0
+    """Threads of one call; 0: one a core."""
+    spinning: bool = False
+    """Let idle threads spin: a little faster alone, and takes a core from everything else."""
+
+
+class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    default_top: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
+    """Results without --top."""
+    default_format: Literal["auto", "json", "human"] = "auto"
+    """auto: JSON unless standard output is a terminal."""
+    rrf_k: Positive = 60
+    """Cormack et al. 2009: the constant of reciprocal rank fusion."""
+
+
+class ChunkDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    max_tokens: Tokens = 512
+    """Of types without a value of their own."""
+    overlap_tokens: Natural = 50
+    """Repeated where prose is cut inside a section."""
+
+
+class PdfChunks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    strategy: Literal["hierarchy", "fixed"] = "hierarchy"
+    """hierarchy: at headings; fixed: windows."""
+    max_tokens: Tokens = 1024
+
+
+class MarkdownChunks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    strategy: Literal["header", "fixed"] = "header"
+    """header: at headings; fixed: windows."""
+    min_tokens: Natural = 50
+    """A smaller section is merged with the next."""
+    max_tokens: Tokens = 1024
+
+
+class CodeChunks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    strategy: Literal["ast", "fixed"] = "ast"
+    """ast: a chunk a function or method; fixed: windows."""
+    include_context: bool = True
+    """Embed a method with its class, signature and docstring."""
+    max_tokens: Tokens = 1024
+
+
+class NoteChunks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    strategy: Literal["whole"] = "whole"
+    """A note is one chunk."""
+
+
+class Chunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    defaults: ChunkDefaults = ChunkDefaults()
+    pdf: PdfChunks = PdfChunks()
+    markdown: MarkdownChunks = MarkdownChunks()
+    code: CodeChunks = CodeChunks()
+    note: NoteChunks = NoteChunks()
+
+
+class Ingestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    workers: Annotated[int, msgspec.Meta(ge=1, le=256)] = 4
+    """Processes that read and chunk, never more than cores."""
+    batch_size: Positive = 50
+    """Documents between two updates of the search indexes."""
+    enable_ocr: Literal["auto", "always", "never"] = "auto"
+    """auto: pages and images without usable text."""
+    pdf_engine: Literal["auto", "docling", "pymupdf"] = "auto"
+    """Who reads complex pages; auto: Docling where its models are installed."""
+    max_ocr_pages: Natural = 200
+    """Pages a document that may go through OCR."""
+    file_timeout_s: Positive = 600
+    """A file that takes longer to read is given up."""
+
+
+class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    lock_timeout_s: Annotated[float, msgspec.Meta(ge=0)] = 30.0
+    """How long a writer waits for another."""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    embedding: Embedding = Embedding()
+    search: Search = Search()
+    chunking: Chunking = Chunking()
+    ingestion: Ingestion = Ingestion()
+    storage: Storage = Storage()
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One value and where it came from."""
+
+    key: str
+    value: Any
+    origin: str
+    """`default`, `config.yaml` or the variable's name."""
+    variable: str
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    settings: Settings
+    origins: dict[str, str]
+    """Origin of each key that is not at its default."""
+
+
+def data_dir(environ: Mapping[str, str]) -> Path:
+    """KB_DATA_DIR, else ~/.kb."""
+    return Path(environ.get("KB_DATA_DIR") or "~/.kb").expanduser().absolute()
+
+
+def load(folder: Path, environ: Mapping[str, str] = os.environ) -> Loaded:
+    """The settings in force. Raises BadConfig, which names the file, line and key, or the variable."""
+    path = folder / "config.yaml"
+    tree, lines = _read_yaml(path) if path.exists() else ({}, {})
+    _convert(tree, lambda key: f"{path}, line {lines.get(key, 1)}")
+    origins = dict.fromkeys(_leaves(tree), "config.yaml")
+    for key, (variable, value) in _from_environment(environ).items():
+        _set(tree, key, value)
+        origins[key] = variable
+    return Loaded(_convert(tree, lambda key: origins.get(key, str(path))), origins)
+
+
+def table(loaded: Loaded) -> list[Setting]:
+    """Every setting, in the order of the classes above."""
+    values = msgspec.to_builtins(loaded.settings)
+    return [Setting(key, _get(values, key), loaded.origins.get(key, "default"), variables()[key][0]) for key in keys()]
+
+
+def keys() -> list[str]:
+    return list(_leaves(msgspec.to_builtins(Settings())))
+
+
+def variables() -> dict[str, tuple[str, ...]]:
+    """The environment variables of each key, the shortest first."""
+    last_words = Counter(key.rpartition(".")[2] for key in keys())
+    table: dict[str, tuple[str, ...]] = {}
+    for key in keys():
+        whole, last = (f"KB_{name.replace('.', '_').upper()}" for name in (key, key.rpartition(".")[2]))
+        table[key] = (last, whole) if last_words[key.rpartition(".")[2]] == 1 else (whole,)
+    return table
+
+
+def set_in_file(path: Path, key: str, value: str) -> bool:
+    """Replace a value that stands in the file, and nothing else of it. False where the key is not there."""
+    import yaml
+
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    for part in key.split("."):
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        node = next((child for name, child in pairs if name.value == part), None)
+    if node is None:
+        return False
+    quoted = msgspec.json.encode(value).decode()
+    path.write_text(text[: node.start_mark.index] + quoted + text[node.end_mark.index :], encoding="utf-8")
+    return True
+
+
+def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """The file as a tree, and the line of each key in it."""
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        tree = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise BadConfig(f"{path}, line {line}: {error.problem}", "correct the YAML, or move the file away") from error
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise BadConfig(f"{path}: {error}", "correct the file, or move it away") from error
+    if tree is None:
+        return {}, {}
+    if not isinstance(tree, dict):
+        raise BadConfig(
+            f"{path}, line 1: expected sections such as 'search:', got {type(tree).__name__}", "see kb config"
+        )
+    return tree, dict(_lines_of(node))
+
+
+def _lines_of(node: Any, prefix: str = "") -> Iterator[tuple[str, int]]:
+    for name, child in node.value:
+        key = f"{prefix}{name.value}"
+        yield key, name.start_mark.line + 1
+        if isinstance(child.value, list) and child.id == "mapping":
+            yield from _lines_of(child, f"{key}.")
+
+
+def _convert(tree: dict[str, Any], where: Any) -> Settings:
+    tree = {name: section for name, section in tree.items() if section is not None}  # 'search:' with nothing below it
+    try:
+        return msgspec.convert(tree, Settings)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$.")
+        key = path.rstrip("`")
+        if "unknown field" in message:
+            unknown = message.rpartition("field ")[2].strip("`")
+            key = f"{key}.{unknown}".strip(".")
+            similar = get_close_matches(key, keys(), 1)
+            message = f"no such setting; did you mean {similar[0]}?" if similar else "no such setting"
+        raise BadConfig(f"{where(key)}: {key}: {message}", "correct it, or take it out") from error
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
+    found: dict[str, tuple[str, Any]] = {}
+    defaults = msgspec.to_builtins(Settings())
+    for key, names in variables().items():
+        name = next((name for name in names if environ.get(name)), None)
+        if name is not None:
+            found[key] = (name, _parse(environ[name], _get(defaults, key)))
+    return found
+
+
+def _parse(text: str, default: Any) -> Any:
+    """A variable's text as the type of the default; what does not parse is left to the validation to refuse."""
+    if isinstance(default, bool):
+        return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(text.lower(), text)
+    if isinstance(default, int | float):
+        try:
+            return type(default)(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{name}.")
+        elif value is not None or prefix:
+            yield f"{prefix}{name}"
+
+
+def _get(tree: Mapping[str, Any], key: str) -> Any:
+    for part in key.split("."):
+        tree = tree[part]
+    return tree
+
+
+def _set(tree: dict[str, Any], key: str, value: Any) -> None:
+    *parents, last = key.split(".")
+    for part in parents:
+        tree = tree.setdefault(part, {})
+    tree[last] = value

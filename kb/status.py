@@ -1,0 +1,72 @@
+"""Status: how much is in the store, with which model, and what should be done about it. Only reads."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from index import database, documents, failures, projections, tags, vectors
+from index.errors import StoreLocked
+from index.matrix import MatrixDamaged
+from index.store import Reader, built_with, database_path, reading
+from kb.wire import StatusAnswer
+
+COMPACT_FROM = 0.25
+"""Share of dead rows from which compaction is suggested: below it costs more than it gives."""
+
+
+def status(data_dir: Path, lock_timeout_s: float) -> StatusAnswer:
+    with reading(data_dir, lock_timeout_s) as reader, database.snapshot(reader.connection):
+        connection = reader.connection
+        rows, dead = _rows(reader)
+        failed = failures.every(connection)
+        built = built_with(connection)
+        waiting = vectors.waiting_count(connection, built.model_key)
+        warnings = [*reader.warnings]
+        if rows and dead / rows >= COMPACT_FROM:
+            warnings.append(f"{dead} of {rows} rows of the matrix are dead: kb compact gives their room back")
+        if waiting:
+            warnings.append(f"{waiting} texts wait for their vectors: kb reindex makes them")
+        return StatusAnswer(
+            data_dir=str(data_dir),
+            documents=documents.count(connection),
+            chunks=documents.chunk_count(connection),
+            by_type=_by_type(connection),
+            tags=len(tags.every(connection)),
+            model=built.model_name,
+            embedding_dim=built.embedding_dim,
+            model_max_tokens=built.model_max_tokens,
+            rows=rows,
+            dead_rows=dead,
+            waiting=waiting,
+            failed_files=sum(row.kind == "failed" for row in failed),
+            no_text_files=sum(row.kind == "no_text" for row in failed),
+            schema_version=int(database.read_config(connection)["schema_version"]),
+            database_bytes=sum(size_of(path) for path in data_dir.glob(f"{database_path(data_dir).name}*")),
+            matrix_bytes=size_of(projections.matrix_folder(data_dir)),
+            lexical_bytes=size_of(projections.lexical_folder(data_dir)),
+            last_added_at=connection.execute("SELECT max(created_at) FROM documents").fetchone()[0],
+            warnings=tuple(warnings),
+        )
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder; 0 if there is none."""
+    if path.is_dir():
+        return sum(size_of(child) for child in path.iterdir())
+    return path.stat().st_size if path.exists() else 0
+
+
+def _rows(reader: Reader) -> tuple[int, int]:
+    """Rows of the matrix, and the dead ones among them."""
+    try:
+        matrix = reader.matrix()
+    except (MatrixDamaged, StoreLocked):
+        reader.warnings.append("the matrix is being rebuilt by another process")
+        return 0, 0
+    return matrix.header.rows, matrix.dead_count
+
+
+def _by_type(connection: sqlite3.Connection) -> dict[str, int]:
+    rows = connection.execute("SELECT doc_type, count(*) FROM documents GROUP BY doc_type ORDER BY doc_type")
+    return dict(rows.fetchall())

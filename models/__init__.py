@@ -1,0 +1,14 @@
+"""What a text means as numbers: models found, fetched, checked, and run with onnxruntime.
+
+    errors     the tree of what can go wrong
+    spec       the numbers of a model: size, limit, pooling, prefixes
+    known      a literal table of well-known models
+    layout     a sentence-transformers folder read into a spec
+    locate     a model's files on this machine, never through the network
+    fetch      the one module that touches the network
+    checksum   the default model's file compared with its sha256, once
+    tokenizer  token counts and offsets, without onnxruntime
+    embedder   texts to unit vectors
+
+Knows nothing of documents, stores or settings. Nothing is imported here: `import models` costs nothing.
+"""

@@ -1,0 +1,42 @@
+"""The numbers of a model, apart from its files. Reads nothing and loads nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+import msgspec
+
+Pooling = Literal["mean", "cls"]
+
+
+class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be known to count, cut and embed texts for a model."""
+
+    name: str
+    """`ORG/NAME` of the hub, the default model's short name, or the absolute path of a folder."""
+    dim: int
+    max_tokens: int
+    """What the model sees of a text, special tokens and prefix included; the rest is cut off."""
+    pooling: Pooling
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    own_passage_prefix: str = ""
+    """The passage prefix the model was trained with; `passage_prefix` differs from it where the user set another."""
+    onnx_file: str = "onnx/model.onnx"
+    """Relative to the model's folder."""
+
+    @property
+    def key(self) -> str:
+        """The name under which vectors are stored: the same key means the same text gives the same vector."""
+        if self.passage_prefix == self.own_passage_prefix:
+            return self.name
+        return f"{self.name}#{hashlib.sha256(self.passage_prefix.encode()).hexdigest()[:8]}"
+
+    def with_prefixes(self, query: str | None, passage: str | None) -> ModelSpec:
+        """The same model with the prefixes the user set; None keeps the model's own."""
+        return msgspec.structs.replace(
+            self,
+            query_prefix=self.query_prefix if query is None else query,
+            passage_prefix=self.passage_prefix if passage is None else passage,
+        )

@@ -1,0 +1,189 @@
+"""Texts to vectors: the real default model's values, and every rule of the embedder on a model made by hand."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+from tiny_model import DIM, TABLE, write_json, write_model
+
+from models.embedder import MAX_BATCH_TOKENS, Embedder, _batches
+from models.errors import ModelDamaged, ModelUnusable
+from models.known import DEFAULT_MODEL
+from models.locate import locate
+
+# Computed with onnxruntime 1.32. The float32 model gives, for the first by its card (0.0676, 0.0635, 0.0487, 0.0793, 0.0448)
+# and for the third by fastembed's tests (-0.0345, 0.0310, 0.0067, 0.0261, -0.0394): int8 weights move them by up to 0.007.
+CANONICAL = {
+    "This is an example sentence": [0.06679, 0.06119, 0.05091, 0.07902, 0.03837],
+    "Each sentence is converted": [0.08540, 0.10413, 0.00817, 0.00246, -0.01025],
+    "hello world": [-0.03482, 0.03014, 0.01300, 0.02538, -0.03745],
+}
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return Embedder.load(locate(DEFAULT_MODEL))
+
+
+def load(folder, **options) -> Embedder:
+    return Embedder.load(locate(str(write_model(folder, **options))))
+
+
+def unit(*rows) -> np.ndarray:
+    """The mean of the rows, scaled to length 1."""
+    mean = np.mean(np.array(rows, np.float32), axis=0)
+    return mean / np.linalg.norm(mean)
+
+
+@pytest.mark.parametrize("text", CANONICAL)
+def test_the_default_model_gives_its_canonical_vectors(minilm, text):
+    assert minilm.embed_query(text)[:5] == pytest.approx(CANONICAL[text], abs=1e-3)
+
+
+def test_what_belongs_together_is_closer(minilm):
+    query = minilm.embed_query("How do I change my password?")
+    right, wrong = minilm.embed_passages(["Open the settings to set new credentials.", "The cake rises for an hour."])
+
+    assert query @ right > query @ wrong + 0.2
+
+
+def test_a_batch_gives_the_vectors_that_each_text_gives_alone(minilm):
+    """Also beside much longer neighbours, and whatever the batch size."""
+    texts = [*CANONICAL, "short", "a " * 90, "much longer " * 140, ""]
+    alone = np.stack([minilm.embed_passages([text])[0] for text in texts])
+
+    for batch_size in (2, 3, 32):
+        assert np.abs(minilm.embed_passages(texts, batch_size) - alone).max() < 1e-5
+
+
+def test_rows_are_float32_unit_and_in_the_order_of_the_texts(minilm):
+    texts = ["one", "a rather longer text than the others", "two two"]
+    rows = minilm.embed_passages(texts, batch_size=2)
+
+    assert (rows.shape, rows.dtype) == ((3, 384), np.float32)
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-6)
+    for row, text in zip(rows, texts, strict=True):
+        assert row @ minilm.embed_query(text) == pytest.approx(1, abs=1e-5)
+
+
+def test_what_exceeds_256_tokens_is_not_seen_and_what_exceeds_128_is(minilm):
+    start = "word " * 200
+    same = minilm.embed_passages([start + "word " * 54, start + "word " * 54 + "unseen ending"])
+    other = minilm.embed_passages([start, start + "seen ending"])
+
+    assert same[0] @ same[1] == pytest.approx(1, abs=1e-5)
+    assert other[0] @ other[1] < 0.999
+
+
+def test_no_texts_give_no_rows_of_the_right_width(minilm):
+    assert minilm.embed_passages([]).shape == (0, 384)
+
+
+def test_one_thread_and_spinning_threads_give_the_same_vectors(minilm):
+    """Options of speed are options of speed only."""
+    other = Embedder.load(locate(DEFAULT_MODEL), threads=1, spinning=True)
+    options = other._session.get_session_options()
+
+    assert options.intra_op_num_threads == 1
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "1"
+    assert other.embed_query("hello world") == pytest.approx(minilm.embed_query("hello world"), abs=1e-5)
+
+
+def test_threads_do_not_spin_and_use_every_core_unless_asked(minilm):
+    options = minilm._session.get_session_options()
+
+    assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+    assert options.intra_op_num_threads >= 1
+
+
+def test_mean_pooling_is_over_the_texts_own_tokens(tmp_path):
+    """The table's row for padding is far off, so one padded token would show."""
+    rows = load(tmp_path).embed_passages(["red", "red green red green red"])
+
+    assert rows[0] == pytest.approx(unit(TABLE["[CLS]"], TABLE["red"], TABLE["[SEP]"]), abs=1e-6)
+
+
+def test_cls_pooling_takes_the_first_token(tmp_path):
+    rows = load(tmp_path, pooling={"pooling_mode_cls_token": True}).embed_passages(["red", "green"])
+
+    assert rows == pytest.approx(np.array([TABLE["[CLS]"]] * 2), abs=1e-6)
+
+
+def test_a_graph_that_pools_by_itself_is_believed(tmp_path):
+    row = load(tmp_path, output="sentence_embedding").embed_query("red")
+
+    assert row == pytest.approx(unit(TABLE["[CLS]"], TABLE["red"], TABLE["[SEP]"]), abs=1e-6)
+
+
+@pytest.mark.parametrize("output", ["token_embeddings", "some_other_name"])
+def test_token_vectors_are_pooled_by_whatever_name_they_come(tmp_path, output):
+    row = load(tmp_path, output=output, pooling={"pooling_mode_cls_token": True}).embed_query("red")
+
+    assert row == pytest.approx(TABLE["[CLS]"], abs=1e-6)
+
+
+@pytest.mark.parametrize("inputs", [("input_ids",), ("input_ids", "attention_mask", "token_type_ids")])
+def test_a_graph_is_fed_what_it_asks_for(tmp_path, inputs):
+    assert load(tmp_path, inputs=inputs).embed_query("red").shape == (DIM,)
+
+
+def test_prefixes_go_before_queries_and_passages(tmp_path):
+    write_model(tmp_path)
+    write_json(tmp_path / "config_sentence_transformers.json", {"prompts": {"query": "green ", "document": "red "}})
+    own = Embedder.load(locate(str(tmp_path)))
+    bare = Embedder.load(locate(str(tmp_path)).with_prefixes("", ""))
+
+    assert np.array_equal(own.embed_query("huge"), bare.embed_query("green huge"))
+    assert np.array_equal(own.embed_passages(["huge"]), bare.embed_passages(["red huge"]))
+
+
+def test_a_graph_that_scales_activations_by_the_batch_gets_one_text_at_a_time(tmp_path):
+    """`huge` makes the scale of its batch so coarse that `red` would lose its second component."""
+    embedder = load(tmp_path, quantised=True)
+    alone = embedder.embed_passages(["red"])
+    together = embedder.embed_passages(["red", "huge"])[:1]
+    graph = msgspec.structs.replace(embedder._graph, mixes_batch=False)
+    mixed = Embedder(embedder.spec, embedder._tokenizer, embedder._session, graph).embed_passages(["red", "huge"])[:1]
+
+    assert np.array_equal(together, alone)
+    assert np.abs(mixed - alone).max() > 1e-3
+
+
+def test_a_text_of_undecodable_bytes_is_embedded(tmp_path):
+    assert load(tmp_path).embed_query("red \udcff").shape == (DIM,)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 32])
+@pytest.mark.parametrize("lengths", [[5], [1, 9, 4, 4, 7, 2], [400] * 10, [4000] * 3])
+def test_batches_hold_each_text_once_longest_first_within_their_bounds(batch_size, lengths):
+    batches = _batches(lengths, batch_size)
+    in_order = [lengths[i] for batch in batches for i in batch]
+
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    assert in_order == sorted(lengths, reverse=True)
+    assert all(len(batch) <= batch_size for batch in batches)
+    assert all(len(batch) == 1 or len(batch) * lengths[batch[0]] <= MAX_BATCH_TOKENS for batch in batches)
+
+
+def test_a_batch_of_less_than_one_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="batch_size"):
+        load(tmp_path).embed_passages(["red"], batch_size=0)
+
+
+def test_a_graph_with_unknown_inputs_is_unusable(tmp_path):
+    with pytest.raises(ModelUnusable, match="pixel_values"):
+        load(tmp_path, inputs=("input_ids", "pixel_values"))
+
+
+def test_a_graph_of_another_width_than_its_configuration_is_unusable(tmp_path):
+    with pytest.raises(ModelUnusable, match="vectors of 4 numbers, not 5"):
+        load(tmp_path, pooling={"word_embedding_dimension": 5}).embed_query("red")
+
+
+def test_a_file_that_is_no_graph_is_damage(tmp_path):
+    write_model(tmp_path)
+    (tmp_path / "onnx/model.onnx").write_bytes(b"not a model")
+
+    with pytest.raises(ModelDamaged, match="cannot be loaded"):
+        Embedder.load(locate(str(tmp_path)))

@@ -89,6 +89,11 @@ def by_path(connection: sqlite3.Connection, source_path: str) -> list[DocumentRo
     return list(_documents(connection, "WHERE d.source_path = ? ORDER BY d.id DESC", (source_path,)))
 
 
+def improvable(connection: sqlite3.Connection) -> list[DocumentRow]:
+    """Those whose reader said that a better engine would read them better."""
+    return list(_documents(connection, "WHERE json_extract(d.metadata, '$.improvable') ORDER BY d.id", ()))
+
+
 def page_of(
     connection: sqlite3.Connection, document_ids: Collection[int] | None, *, limit: int | None, offset: int
 ) -> list[DocumentRow]:

@@ -67,7 +67,7 @@ def add_paths(data_dir: Path, settings: Settings, request: Request, progress: Pr
         if store.exists(data_dir):
             reader = stack.enter_context(store.reading(data_dir, settings.storage.lock_timeout_s))
         candidates = Candidates(data_dir, settings, request, reader)
-        adding.run(candidates)
+        adding.run(adding.unsettled(candidates))
         return adding.answer(candidates)
 
 
@@ -120,8 +120,8 @@ class Adding:
             adding.warnings.append(f"added without vectors, found by words only: {model.missing} Then: kb reindex")
         return adding
 
-    def run(self, candidates: Candidates) -> None:
-        found = self._unsettled(candidates)
+    def run(self, found: Iterable[Candidate]) -> None:
+        """Read, chunk, embed and write; or only say so, in a dry run."""
         if self.request.dry_run:
             for candidate in found:
                 self._say(AddedFile(path=candidate.path, title=Path(candidate.path).name, status="would_add"))
@@ -185,7 +185,8 @@ class Adding:
             warnings=(*(walk.skipped if walk else ()), *self.warnings),
         )
 
-    def _unsettled(self, candidates: Candidates) -> Iterator[Candidate]:
+    def unsettled(self, candidates: Candidates) -> Iterator[Candidate]:
+        """The files to be read; what became of the others is said on the way."""
         for found in candidates.each():
             self.progress.found()
             if isinstance(found, Candidate):
@@ -197,14 +198,7 @@ class Adding:
 
     def _jobs(self, candidates: Iterable[Candidate], waiting: dict[str, Candidate]) -> Iterator[Job]:
         """What readers need of each candidate; the candidate itself waits here, under its path."""
-        ingestion = self.settings.ingestion
-        options = ReadOptions(
-            enable_ocr=ingestion.enable_ocr,
-            pdf_engine=ingestion.pdf_engine,
-            password=self.request.password,
-            max_ocr_pages=ingestion.max_ocr_pages,
-            docling_artifacts=str(self.data_dir / "docling"),
-        )
+        options = read_options(self.data_dir, self.settings, self.request)
         room = self.model.room()
         for candidate in candidates:
             waiting[candidate.path] = candidate
@@ -250,7 +244,7 @@ class Adding:
         replaced = candidate.earlier if self.request.replace else ()
         with writer.transaction() as seq:
             there = documents.by_hash(writer.connection, candidate.content_hash)
-            if there is not None:  # another process was faster, or it is a note that was made before
+            if there is not None and there.id not in {row.id for row in replaced}:  # another process was faster
                 return skipped(Path(candidate.path or there.title), there.id, "")
             documents.delete(writer.connection, [row.id for row in replaced])
             carried = [tag for row in replaced for tag in row.tags]
@@ -299,6 +293,23 @@ def built_with(data_dir: Path, settings: Settings) -> BuiltWith | None:
         return None
     with store.reading(data_dir, settings.storage.lock_timeout_s) as reader:
         return store.built_with(reader.connection)
+
+
+def read_options(data_dir: Path, settings: Settings, request: Request) -> ReadOptions:
+    """What readers need to know of the settings and of the request."""
+    ingestion = settings.ingestion
+    return ReadOptions(
+        enable_ocr=ingestion.enable_ocr,
+        pdf_engine=request.pdf_engine or ingestion.pdf_engine,
+        password=request.password,
+        max_ocr_pages=ingestion.max_ocr_pages,
+        docling_artifacts=str(docling_folder(data_dir)),
+    )
+
+
+def docling_folder(data_dir: Path) -> Path:
+    """Where `kb init --docling` leaves Docling's models."""
+    return data_dir / "docling"
 
 
 def _batches(outcomes: Iterable[tuple[Job, Outcome]], size: int) -> Iterator[list[tuple[Job, Outcome]]]:

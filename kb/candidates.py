@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -40,6 +41,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     follow_symlinks: bool = False
     password: str | None = None
+    pdf_engine: Literal["auto", "docling", "pymupdf"] | None = None
+    """Overrides the setting."""
 
     @property
     def tries_again(self) -> bool:

@@ -10,7 +10,10 @@ from pathlib import Path
 from index import check, store
 from index.check import Check
 from index.errors import ModelMismatch
+from kb.add import read_options
+from kb.candidates import Request
 from kb.model import choose
+from kb.read.pdf.docling import engine_status
 from kb.settings import Settings
 from kb.wire import CheckResult, DoctorAnswer
 from models.errors import ModelError
@@ -27,7 +30,15 @@ def doctor(data_dir: Path, settings: Settings, *, fix: bool) -> DoctorAnswer:
         built = store.built_with(writer.connection)
     results = [_result(found, found.name in mended) for found in checks]
     results.append(_model(data_dir, settings, built))
-    return DoctorAnswer(ok=all(result.ok for result in results), checks=tuple(results))
+    name, reason = engine_status(read_options(data_dir, settings, Request()))
+    engines = {"complex PDF pages": f"{name}: {reason}", "pages and images without text": _ocr(settings)}
+    return DoctorAnswer(ok=all(result.ok for result in results), checks=tuple(results), engines=engines)
+
+
+def _ocr(settings: Settings) -> str:
+    if settings.ingestion.enable_ocr == "never":
+        return "left out: ingestion.enable_ocr is never"
+    return "rapidocr with the models it carries"
 
 
 def _result(found: Check, mended: bool) -> CheckResult:

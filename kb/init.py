@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from index import store
-from kb.add import built_with
+from kb.add import built_with, docling_folder
 from kb.model import choose
 from kb.settings import Settings
 from kb.wire import InitAnswer
@@ -14,7 +14,7 @@ from models.known import resolve
 from models.locate import locate
 
 
-def init(data_dir: Path, settings: Settings, name: str | None) -> InitAnswer:
+def init(data_dir: Path, settings: Settings, name: str | None, *, docling: bool = False) -> InitAnswer:
     """Raises HubUnreachable, ModelMissing, ModelUnusable. A model that is here already is not fetched again."""
     built = built_with(data_dir, settings)
     wanted = resolve(name) if name else choose(settings.embedding, built).spec.name
@@ -24,6 +24,10 @@ def init(data_dir: Path, settings: Settings, name: str | None) -> InitAnswer:
         from models.fetch import fetch
 
         files = fetch(wanted)
+    if docling:
+        from kb.read.pdf import prefetch
+
+        prefetch(docling_folder(data_dir))
     model = choose(settings.embedding, built, files.spec.name)
     if built is None:
         store.create(data_dir, model.built_with, settings.storage.lock_timeout_s)

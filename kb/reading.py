@@ -136,7 +136,7 @@ def _in_processes(jobs: Iterator[Job], *, workers: int, timeout_s: float) -> Ite
                 yield _outcome(*flying.popleft(), timeout_s)
         finally:
             if flying:  # interrupted: do not wait for what nobody will take
-                pool.stop()
+                pool.stop()  # type: ignore[no-untyped-call]
 
 
 def _outcome(job: Job, future: ProcessFuture[Outcome], timeout_s: float) -> tuple[Job, Outcome]:

@@ -91,6 +91,13 @@ def add(
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Processes that read; never more than cores.")
     ] = None,
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Read again what a better engine than before can improve.")
+    ] = False,
+    engine: Annotated[
+        Literal["auto", "docling", "pymupdf"] | None,
+        typer.Option("--engine", help="Who reads complex PDF pages, for this once."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be added, and add nothing.")] = False,
     as_json: Json = False,
 ) -> int:
@@ -101,9 +108,9 @@ def add(
     request = Request(
         paths=tuple(Path(path) for path in paths or ()), recursive=recursive, doc_type=doc_type, language=language,
         tags=tuple(tags or ()), title=title, excludes=tuple(excludes or ()), replace=replace, retry=retry,
-        follow_symlinks=follow_symlinks, password=password, dry_run=dry_run,
+        follow_symlinks=follow_symlinks, password=password, dry_run=dry_run, pdf_engine=engine,
     )  # fmt: skip
-    return adding.run(setup(), request, paths or [], note, workers, as_json=as_json)
+    return adding.run(setup(), request, paths or [], note, workers, reread=reread, as_json=as_json)
 
 
 @app.command()
@@ -345,6 +352,10 @@ def init(
     model: Annotated[
         str | None, typer.Option("--model", metavar="ORG/NAME", help="A model of the hub, or a folder that holds one.")
     ] = None,
+    docling: Annotated[
+        bool,
+        typer.Option("--docling", help="Fetch Docling's models too, for complex PDF pages; needs the docling extra."),
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Make the store, and fetch its embedding model. The only command that may use the network."""
@@ -352,4 +363,4 @@ def init(
     from kb.init import init as run
 
     here = setup()
-    return emit(run(here.data_dir, here.settings, model), render.fields, as_json=as_json)
+    return emit(run(here.data_dir, here.settings, model, docling=docling), render.fields, as_json=as_json)

@@ -21,7 +21,7 @@ from kb.types import Block, Document, ReadOptions, Source
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
-MAX_DEPTH = 120  # Docling takes about 6 Python frames a level of Python's 1,000; real pages end at 60
+MAX_DEPTH = 120  # Docling takes some six Python frames a level, of Python's 1,000; real pages end at about 60
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -51,22 +51,32 @@ def read(source: Source, options: ReadOptions) -> Document:  # noqa: ARG001 a pa
 
 def read_page(content: bytes, path: str) -> Page:
     """The blocks and metadata of one page; `path` is for error messages. Raises UnreadableFile."""
-    from bs4 import BeautifulSoup
-
     with reading(path):
         decoded = html_text(content)
-        soup = BeautifulSoup(decoded.text, "html.parser")
+        soup = _parsed(decoded.text)
         metadata = html_head.metadata(soup)
-        html_clean.clean(soup)
         warnings = [decoded.warning] if decoded.warning else []
         if html_clean.depth(soup) > MAX_DEPTH:
             warnings.append(f"elements nested deeper than {MAX_DEPTH}: read as plain text")
             blocks = _plain(soup)
         else:
-            codes = html_carry.load(soup)
-            blocks = html_carry.unload(convert.blocks(_docling(soup, path)), codes)
+            blocks = _structured(soup, path)
     title = metadata.pop("title", None) or next((block.heading[0] for block in blocks if block.heading), None)
     return Page(blocks, title, metadata, tuple(warnings))
+
+
+def _parsed(text: str) -> BeautifulSoup:
+    """By the parser that Docling is made for; by lxml where end tags are left out, which then nest ever deeper."""
+    from bs4 import BeautifulSoup
+
+    soup = BeautifulSoup(text, "html.parser")
+    return soup if html_clean.depth(soup) <= MAX_DEPTH else BeautifulSoup(text, "lxml")
+
+
+def _structured(soup: BeautifulSoup, path: str) -> tuple[Block, ...]:
+    html_clean.clean(soup)
+    codes = html_carry.load(soup)
+    return html_carry.unload(convert.blocks(_docling(soup, path)), codes)
 
 
 def html_text(content: bytes) -> Decoded:
@@ -96,6 +106,7 @@ def _docling(soup: BeautifulSoup, path: str) -> convert.DoclingDocument:
 
 
 def _plain(soup: BeautifulSoup) -> tuple[Block, ...]:
+    html_clean.drop_what_is_never_text(soup)
     lines = (" ".join(line.split()) for line in soup.get_text("\n").splitlines())
     text = "\n\n".join(line for line in lines if line)
     return (Block(text=text),) if text else ()

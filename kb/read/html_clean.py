@@ -38,10 +38,7 @@ LINE_NUMBERS = re.compile(r"[\d\s]+")
 
 def clean(soup: BeautifulSoup) -> None:
     """Leaves a body that holds the text of the page and its structure."""
-    _drop(soup.find_all(NEVER_TEXT))
-    _drop(tag for tag in soup.find_all(hidden=True) if tag.get("hidden") != "until-found")
-    _drop(soup.find_all(style=INVISIBLE))
-    _drop_comments(soup)
+    drop_what_is_never_text(soup)
     _keep_main(soup)
     _drop(link for link in soup.select(HEADING_LINKS) if PERMALINK.fullmatch(link.get_text().strip()))
     for tag in soup.find_all(hidden=True):
@@ -53,6 +50,14 @@ def clean(soup: BeautifulSoup) -> None:
     for tag in soup.find_all(PREFORMATTED):
         tag.name = "pre"
     _merge_strings(soup)
+
+
+def drop_what_is_never_text(soup: BeautifulSoup) -> None:
+    """Scripts, forms, pictures, comments, and what the page itself hides."""
+    _drop(soup.find_all(NEVER_TEXT))
+    _drop(tag for tag in soup.find_all(hidden=True) if tag.get("hidden") != "until-found")
+    _drop(soup.find_all(style=INVISIBLE))
+    _drop_comments(soup)
 
 
 def depth(soup: BeautifulSoup) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kb.errors import NotFound, NoText, UnreadableFile
+from kb.errors import NoText, NotFound, UnreadableFile
 from kb.read import ocr
 from kb.read.pdf.assemble import blocks_of
 from kb.read.pdf.parts import PageParts
@@ -68,7 +68,7 @@ def _pages(path: str) -> Iterator[ocr.Picture]:
 def _upright(image: Image) -> Any:
     """(height, width, 3), uint8, RGB; turned as EXIF says, what is transparent as white."""
     import numpy as np
-    from PIL import Image as pillow
+    from PIL import Image as Pictures
     from PIL import ImageOps
 
     turned = ImageOps.exif_transpose(image)
@@ -76,5 +76,5 @@ def _upright(image: Image) -> Any:
         turned = ImageOps.autocontrast(turned.convert("F").point(lambda value: value / 256).convert("L"))
     if "A" in turned.mode or "transparency" in turned.info:
         layer = turned.convert("RGBA")
-        turned = pillow.alpha_composite(pillow.new("RGBA", layer.size, "white"), layer)
+        turned = Pictures.alpha_composite(Pictures.new("RGBA", layer.size, "white"), layer)
     return np.asarray(turned.convert("RGB"))

@@ -77,7 +77,8 @@ class Account:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """
+    """Page numbers as people write them.
+
     >>> ranges([1, 2, 3, 7, 9, 10])
     '1-3, 7, 9-10'
     """

@@ -64,7 +64,8 @@ def read(converter: Any, request: Request) -> dict[int, list[Any]]:
     from pydantic import SecretStr
 
     password = SecretStr(request.password) if request.password else None
-    converter.format_to_options[InputFormat.PDF].backend_options = PdfBackendOptions(password=password)
+    backend_options = PdfBackendOptions.model_validate({"password": password})
+    converter.format_to_options[InputFormat.PDF].backend_options = backend_options
     result = converter.convert(request.path, page_range=(request.first, request.last))
     pages = range(request.first, request.last + 1)
     return {
@@ -78,7 +79,7 @@ def read(converter: Any, request: Request) -> dict[int, list[Any]]:
 
 
 def _private_stdout() -> BinaryIO:
-    """stdout for the replies alone: what libraries print goes to stderr."""
+    """The standard output for the replies alone: what libraries print goes to stderr."""
     private = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return private

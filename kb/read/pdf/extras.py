@@ -23,7 +23,8 @@ MAX_TITLE_CHARS = 200
 
 def title(document: Any, first_page: PageText | None) -> str | None:
     """The title that the file gives, unless it is a program's default or a file name; else the first of the largest
-    lines on page 1, if they stand out."""
+    lines on page 1, if they stand out.
+    """
     given = " ".join(str((document.metadata or {}).get("title") or "").split())
     if not PLACEHOLDER.match(given) and not FILE_NAME.search(given):
         return given[:MAX_TITLE_CHARS]
@@ -53,6 +54,8 @@ def attachments(document: Any) -> list[str]:
 
 def notes(page: Any, printed: str) -> str:
     """Values of form fields and comments that the page's own text does not show, one a line."""
+    if not page.annot_xrefs():  # fields, comments and links alike
+        return ""
     shown = _squeezed(printed)
     found = [line for line in (*_fields(page), *_comments(page)) if _squeezed(line.split(": ", 1)[-1]) not in shown]
     return "\n".join(dict.fromkeys(found))

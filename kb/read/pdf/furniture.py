@@ -23,24 +23,27 @@ Key = tuple[int, str]
 
 
 class Furniture:
-    """Counts the lines at the pages' edges. Not thread-safe."""
+    """Counts the lines at the pages' edges. Observe a window of pages, then ask for each of them once."""
 
     def __init__(self) -> None:
         self._seen: Counter[Key] = Counter()
+        self._edges: dict[int, list[tuple[Line, Key]]] = {}
 
     def observe(self, pages: Iterable[PageText]) -> None:
         for page in pages:
-            self._seen.update({_key(line) for line in _edge_lines(page)})
+            edges = [(line, _key(line)) for line in _edge_lines(page)]
+            self._edges[page.number] = edges
+            self._seen.update({key for _, key in edges})
 
     def without(self, page: PageText) -> PageText:
-        """The page without what has been observed at the edge of several pages."""
-        dropped = {id(line) for line in _edge_lines(page) if self._is_furniture(line)}
+        """An observed page without what stands at the edge of several pages."""
+        dropped = {id(line) for line, key in self._edges.pop(page.number) if self._repeats(key)}
         if not dropped:
             return page
         return msgspec.structs.replace(page, lines=tuple(line for line in page.lines if id(line) not in dropped))
 
-    def _is_furniture(self, line: Line) -> bool:
-        place, text = _key(line)
+    def _repeats(self, key: Key) -> bool:
+        place, text = key
         return sum(self._seen[place + step, text] for step in (-1, 0, 1)) >= MIN_REPEATS
 
 

@@ -7,11 +7,13 @@ box claims are read where they stand. Needs no download. Takes about a second a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
 import msgspec
 
+from kb.read.pdf.order import Box as Rectangle
 from kb.read.pdf.order import reading_order, rows
 from kb.read.pdf.page import Line, PageText, text_flags
 from kb.read.pdf.parts import Part
@@ -35,7 +37,7 @@ class Box(msgspec.Struct, frozen=True, gc=False):
     grid: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     """Borders of the rows (y) and of the columns (x), the outer ones included."""
 
-    def holds(self, other: Box | Line) -> bool:
+    def holds(self, other: Rectangle) -> bool:
         x, y = (other.x0 + other.x1) / 2, (other.y0 + other.y1) / 2
         return self.x0 <= x <= self.x1 and self.y0 <= y <= self.y1
 
@@ -70,7 +72,8 @@ def read_page(page: Any, text: PageText, style: Style) -> tuple[Part, ...]:
 
 def _in_order(claimed: dict[Box, list[Line]]) -> list[tuple[Box, list[Line]]]:
     """Boxes in the order in which their lines are read, which tells columns better than the few boxes do; a table is
-    read as one."""
+    read as one.
+    """
     owner: dict[int, Box] = {id(line): box for box, lines in claimed.items() for line in lines}
     pieces: list[Box | Line] = [box for box in claimed if box.grid]
     pieces += [line for box, lines in claimed.items() if not box.grid for line in lines]
@@ -97,9 +100,8 @@ def _boxes(page: Any) -> list[Box]:
 
 def _activate() -> None:
     """Load the models that `import_pymupdf` has held back."""
-    import pymupdf.layout
-
-    pymupdf.layout.activate()
+    layout: Any = import_module("pymupdf.layout")
+    layout.activate()
 
 
 def _grid(region: Any, x0: float, y0: float, x1: float, y1: float) -> Any:
@@ -123,12 +125,8 @@ def _claims(lines: Sequence[Line], boxes: Sequence[Box]) -> dict[Box, list[Line]
 def _words(page: Any, box: Box, boxes: Sequence[Box]) -> list[_Word]:
     """The words of a table, without those of smaller boxes that lie on it."""
     inner = [other for other in boxes if other.area < box.area and box.holds(other)]
-    found = (Box(str(word[4]), *map(float, word[:4])) for word in page.get_text("words", flags=text_flags()))
-    return [
-        _Word(word.kind, word.x0, word.y0, word.x1, word.y1)
-        for word in found
-        if box.holds(word) and not any(other.holds(word) for other in inner)
-    ]
+    found = [_Word(word[4], *word[:4]) for word in page.get_text("words", flags=text_flags())]
+    return [word for word in found if box.holds(word) and not any(other.holds(word) for other in inner)]
 
 
 def _cells(grid: tuple[tuple[float, ...], tuple[float, ...]], words: Sequence[_Word]) -> list[list[str]]:

@@ -29,15 +29,17 @@ def import_pymupdf() -> Any:
     `kb.read.pdf.layout` imports them when the first complex page comes.
     """
     if "pymupdf" not in sys.modules:
-        held_back = [name for name in ("pymupdf.layout", "pymupdf4llm") if name not in sys.modules]
-        sys.modules.update(dict.fromkeys(held_back))
+        modules: dict[str, Any] = sys.modules  # None under a name makes its import an ImportError
+        held_back = [name for name in ("pymupdf.layout", "pymupdf4llm") if name not in modules]
+        modules.update(dict.fromkeys(held_back))
         try:
             import pymupdf
         finally:
             for name in held_back:
-                del sys.modules[name]
-        pymupdf.TOOLS.mupdf_display_errors(False)  # stderr is for our own talk; errors are raised or reported
-        pymupdf.TOOLS.mupdf_display_warnings(False)
+                del modules[name]
+        tools: Any = pymupdf.TOOLS
+        tools.mupdf_display_errors(False)  # stderr is for our own talk; errors are raised or reported
+        tools.mupdf_display_warnings(False)
     return sys.modules["pymupdf"]
 
 

@@ -15,6 +15,7 @@ import msgspec
 from kb.read.pdf.opening import import_pymupdf
 
 SCALE = 10  # MuPDF prints whole numbers: tenths of a point are fine enough to tell 10.9 from 10
+MIN_DIRECTION_CHARS = 3  # a shorter line does not show its direction
 MIN_SIDEWAYS_SHARE = 0.6  # of the page's characters, before the page is turned
 CONTROL_CHARACTERS = re.compile(rb"[\x00-\x1f]")
 UNREADABLE = re.compile("[\ufffd\ue000-\uf8ff]")
@@ -77,7 +78,7 @@ class _Font(msgspec.Struct, gc=False):
     weight: str = ""
 
 
-class _Line(msgspec.Struct):
+class _Line(msgspec.Struct, gc=False):
     bbox: _Box
     font: _Font
     text: str
@@ -86,13 +87,13 @@ class _Line(msgspec.Struct):
     wmode: int = 0
 
 
-class _Block(msgspec.Struct):
+class _Block(msgspec.Struct, gc=False):
     type: str
     bbox: _Box | None = None
     lines: tuple[_Line, ...] = ()
 
 
-class _Page(msgspec.Struct):
+class _Page(msgspec.Struct, gc=False):
     blocks: tuple[_Block, ...]
 
 
@@ -126,7 +127,8 @@ def extract(page: Any) -> PageText:
 
 def text_flags() -> int:
     """MuPDF's flags for text: ligatures are spelled out and unknown glyphs become U+FFFD, because the two flags that say
-    otherwise are left out."""
+    otherwise are left out.
+    """
     pymupdf = import_pymupdf()
     return int(pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP)
 
@@ -173,20 +175,24 @@ def _lines(blocks: tuple[_Block, ...]) -> list[Line]:
 
 def _quarter_turns(blocks: tuple[_Block, ...]) -> int:
     """How often to turn the page by 90 degrees clockwise so that most of its text is upright."""
+    lines = [line for block in blocks for line in block.lines if len(line.text) >= MIN_DIRECTION_CHARS]
+    if not any(line.bbox.h > line.bbox.w or line.x - line.bbox.x > line.bbox.w / 2 for line in lines):
+        return 0
     votes = [0, 0, 0, 0]
-    for block in blocks:
-        for line in block.lines:
-            length = len(line.text)
-            if length < 3 or line.wmode:  # noqa: PLR2004 too short to show a direction
-                continue
-            box = line.bbox
-            if box.h > box.w:
-                votes[1 if line.y - box.y > box.h / 2 else 3] += length
-            else:
-                starts_right = line.x - box.x > box.w / 2 and not RTL_LETTERS.search(line.text)
-                votes[2 if starts_right else 0] += length
+    for line in lines:
+        votes[_turns(line)] += len(line.text)
     winner = max(range(4), key=votes.__getitem__)
     return winner if votes[winner] > MIN_SIDEWAYS_SHARE * sum(votes) else 0
+
+
+def _turns(line: _Line) -> int:
+    box = line.bbox
+    if line.wmode:
+        return 0
+    if box.h > box.w:
+        return 1 if line.y - box.y > box.h / 2 else 3
+    starts_right = line.x - box.x > box.w / 2
+    return 2 if starts_right and not RTL_LETTERS.search(line.text) else 0
 
 
 def _shown(box: _Box, width: float, height: float) -> float:

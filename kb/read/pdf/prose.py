@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise, zip_longest
 from statistics import median
 
 import msgspec
@@ -33,12 +33,14 @@ BOLD_RANK = 0.25  # a bold line stands above a plain one of the same size
 MAX_MONO_SHARE = 0.5  # of a document's characters, before typewriter text is taken for listings
 
 BULLET = re.compile(r"^\s*([•‣◦▪●○■□–—*·-]|\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,5}|[IVX]{1,5})[.)])\s")  # noqa: RUF001 these signs are meant
-SENTENCE_END = re.compile(r"[.!?:;。！？؟…][\"'”’)\]]*\s*$")  # noqa: RUF001 these signs are meant
-BROKEN_WORD = re.compile(r"(\w*[^\W\d_])[-\u00ad\u2010]$")
+SENTENCE_ENDS = frozenset(".!?:;。！？؟…")  # noqa: RUF001 these signs are meant
+CLOSERS = " \"'”’)]"  # noqa: RUF001 these signs are meant
 SOFT_HYPHEN = "\u00ad"
+HYPHENS = frozenset(("-", SOFT_HYPHEN, "\u2010"))
+BROKEN_WORD = re.compile("(\\w*[^\\W\\d_])[\u00ad\u2010-]$")
+MAX_WORD_CHARS = 60
 CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 SPACED_CJK = re.compile(f"(?<={CJK.pattern})[ \u3000]+(?={CJK.pattern})")
-SPACES = re.compile(r"[ \t\u00a0\u2000-\u200a\u202f\u3000]+")
 LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -75,27 +77,28 @@ def parts_of(lines: Sequence[Line], style: Style) -> list[Part]:
     """The headings, paragraphs and listings of lines that come in reading order."""
     parts: list[Part] = []
     for group in _groups(_joined_rows(lines), style):
-        if group[0].mono and not style.is_mono:
-            parts.append(Part(_listing(group), "code" if len(group) > 1 else "text"))
+        if group.rows[0].mono and not style.is_mono:
+            parts.append(Part(_listing(group.rows), "code" if len(group.rows) > 1 else "text"))
             continue
-        text = paragraph(group, style)
+        text = _paragraph(group, style)
         if text:
             parts.append(Part(text, rank=_rank(group, text, style)))
     return _demoted(parts)
 
 
-def paragraph(rows: Sequence[Line], style: Style) -> str:
+def _paragraph(group: _Group, style: Style) -> str:
     """Lines of one paragraph as one line; items of a list, and lines broken on purpose, stay on lines of their own."""
-    text = ""
-    for position, row in enumerate(rows):
+    pieces: list[str] = []
+    for position, row in enumerate(group.rows):
         line = _clean(row.text)
-        if not text or not line:
-            text += line
-        elif BULLET.match(line) or _is_broken(rows[position - 1], line, style):
-            text += "\n" + line
+        if not pieces or not line:
+            pieces.append(line)
+        elif (group.is_list and BULLET.match(line)) or _is_broken(group.rows[position - 1], line, style):
+            pieces += ("\n", line)
         else:
-            text = joined(text, line, style.vocabulary)
-    return text
+            pieces[-1], space = _seam(pieces[-1], line, style.vocabulary)
+            pieces += (space, line)
+    return "".join(pieces)
 
 
 def _is_broken(last: Line, line: str, style: Style) -> bool:
@@ -105,18 +108,26 @@ def _is_broken(last: Line, line: str, style: Style) -> bool:
 
 def joined(head: str, tail: str, vocabulary: str = "") -> str:
     """Two lines of a paragraph as one: a hyphen that only broke a word goes, a space comes where scripts have one."""
-    broken = BROKEN_WORD.search(head)
-    if broken and tail[:1].islower():
-        word = tail.split(maxsplit=1)[0].rstrip(".,;:!?)")
-        keeps_hyphen = not head.endswith(SOFT_HYPHEN) and f"{broken[1]}-{word}" in vocabulary
-        return head + tail if keeps_hyphen else head[:-1] + tail
-    if CJK.match(head[-1:]) and CJK.match(tail[:1]):
-        return head + tail
-    return f"{head} {tail}"
+    head, space = _seam(head, tail, vocabulary)
+    return f"{head}{space}{tail}"
+
+
+def _seam(head: str, tail: str, vocabulary: str) -> tuple[str, str]:
+    """What the first line becomes, and what comes between it and the next."""
+    if head[-1:] in HYPHENS and tail[:1].islower():
+        broken = BROKEN_WORD.search(head[-MAX_WORD_CHARS:])
+        if broken:
+            word = tail.split(maxsplit=1)[0].rstrip(".,;:!?)")
+            keeps_hyphen = head[-1] != SOFT_HYPHEN and f"{broken[1]}-{word}" in vocabulary
+            return head if keeps_hyphen else head[:-1], ""
+    if not head.isascii() and CJK.match(head[-1:]) and CJK.match(tail[:1]):
+        return head, ""
+    return head, " "
 
 
 def _clean(text: str) -> str:
-    return SPACED_CJK.sub("", SPACES.sub(" ", text)).strip()
+    text = " ".join(text.split())
+    return text if text.isascii() else SPACED_CJK.sub("", text)
 
 
 def _joined_rows(lines: Sequence[Line]) -> list[Line]:
@@ -135,6 +146,8 @@ def _joined_rows(lines: Sequence[Line]) -> list[Line]:
 
 
 def _same_row(a: Line, b: Line) -> bool:
+    if b.y0 >= a.y1:  # most lines are simply below
+        return False
     overlap = min(a.y1, b.y1) - max(a.y0, b.y0)
     beside = b.x0 >= a.x1 - a.size / 2 or b.x1 <= a.x0 + a.size / 2
     return not b.vertical and overlap > min(a.y1 - a.y0, b.y1 - b.y0) / 2 and beside
@@ -155,66 +168,91 @@ def _merged(a: Line, b: Line, space: str) -> Line:
     )
 
 
-def _groups(rows: Sequence[Line], style: Style) -> list[list[Line]]:
-    """Rows that belong together: one heading, one paragraph with its list, or one listing."""
+class _Group:
+    """Rows that belong together so far: one heading, one paragraph with its list, or one listing."""
+
+    def __init__(self, first: Line) -> None:
+        self.rows = [first]
+        self.left = first.x0
+        self.right = first.x1
+        self.is_list = bool(BULLET.match(first.text))
+        self.is_bold = first.bold
+
+    def add(self, row: Line) -> None:
+        self.rows.append(row)
+        self.left = min(self.left, row.x0)
+        self.right = max(self.right, row.x1)
+        self.is_list = self.is_list or bool(BULLET.match(row.text))
+        self.is_bold = self.is_bold and row.bold
+
+
+def _groups(rows: Sequence[Line], style: Style) -> list[_Group]:
     if not rows:
         return []
-    pitches = [b.y0 - a.y0 for a, b in zip(rows, rows[1:], strict=False) if 0 < b.y0 - a.y0 < 3 * (a.y1 - a.y0)]
+    pitches = [b.y0 - a.y0 for a, b in pairwise(rows) if 0 < b.y0 - a.y0 < 3 * (a.y1 - a.y0)]
     pitch = median(pitches) if pitches else 0.0
-    groups = [[rows[0]]]
-    for position, row in enumerate(rows[1:], start=1):
-        following = rows[position + 1] if position + 1 < len(rows) else None
-        if _begins(rows[position - 1], row, following, groups[-1], pitch, style):
-            groups.append([row])
+    groups = [_Group(rows[0])]
+    for row, following in zip_longest(rows[1:], rows[2:]):
+        if _ends_before(row, groups[-1], pitch, style) or _is_indented(row, following, groups[-1]):
+            groups.append(_Group(row))
         else:
-            groups[-1].append(row)
+            groups[-1].add(row)
     return groups
 
 
-def _begins(  # noqa: PLR0911 a table of rules reads best as one return a rule
-    last: Line, row: Line, following: Line | None, group: Sequence[Line], pitch: float, style: Style
-) -> bool:
-    """Whether `row` begins a new paragraph after `last`."""
-    if row.mono != last.mono and not style.is_mono:
+def _ends_before(row: Line, group: _Group, pitch: float, style: Style) -> bool:
+    """Whether a group is complete before `row`: other type, white space, or a last line that ends early."""
+    last = group.rows[-1]
+    if _changes(last, row, style):
         return True
-    if abs(row.size - last.size) > SAME_SIZE_PT and _is_large(row, style) != _is_large(last, style):
-        return True
-    if row.vertical or last.vertical:
-        return not (row.vertical and last.vertical)
+    if row.vertical or (row.mono and not style.is_mono):
+        return row.y0 - last.y0 > (1 + PARAGRAPH_GAP) * max(pitch, 1.0) and not row.vertical
     if row.y0 < last.y0 - last.size:  # the next column: a sentence may go on there
-        return bool(SENTENCE_END.search(last.text)) or not row.text[:1].islower()
-    height = max(pitch, 1.0)
-    if row.y0 - last.y0 > pitch + PARAGRAPH_GAP * height:
+        return _ends_sentence(last) or not row.text[:1].islower()
+    if row.y0 - last.y0 > (1 + PARAGRAPH_GAP) * max(pitch, 1.0):
         return True
-    if (row.mono and not style.is_mono) or BULLET.match(row.text):
+    is_short = last.x1 - group.left < SHORT_LINE_SHARE * (max(group.right, row.x1) - group.left)
+    if row.bold != last.bold and (row.bold or group.is_bold) and (is_short or _ends_sentence(last)):
+        return True
+    if not is_short or (group.is_list and row.x0 > group.left):
         return False
-    left = min(line.x0 for line in group)
-    right = max(line.x1 for line in group)
-    is_short = last.x1 - left < SHORT_LINE_SHARE * (max(right, row.x1) - left)
-    ends = bool(SENTENCE_END.search(last.text))
-    if row.bold != last.bold and (is_short or ends) and (row.bold or all(line.bold for line in group)):
+    return _ends_sentence(last) and not BULLET.match(row.text)
+
+
+def _changes(last: Line, row: Line, style: Style) -> bool:
+    """Whether two rows cannot be of one paragraph, by their type."""
+    if row.vertical != last.vertical or (row.mono != last.mono and not style.is_mono):
         return True
-    indented = row.x0 > left + INDENT * row.size
-    is_list = any(BULLET.match(line.text) for line in group)
-    if indented and not is_list and not row.is_rtl and following and following.x0 < row.x0 - INDENT * row.size:
-        return True
-    return is_short and ends and not (is_list and indented)
+    return abs(row.size - last.size) > SAME_SIZE_PT and _is_large(row, style) != _is_large(last, style)
+
+
+def _is_indented(row: Line, following: Line | None, group: _Group) -> bool:
+    """Whether `row` is the first line of a paragraph, standing further in than the lines before and after it."""
+    if group.is_list or following is None or row.mono or row.vertical:
+        return False
+    step = INDENT * row.size
+    return row.x0 > group.left + step and following.x0 < row.x0 - step and not row.is_rtl
+
+
+def _ends_sentence(line: Line) -> bool:
+    return line.text.rstrip(CLOSERS)[-1:] in SENTENCE_ENDS
 
 
 def _is_large(line: Line, style: Style) -> bool:
     return line.size > HEADING_SIZE * style.body_size
 
 
-def _rank(group: Sequence[Line], text: str, style: Style) -> float | None:
+def _rank(group: _Group, text: str, style: Style) -> float | None:
     """The rank of a heading, or None for a paragraph."""
-    size = max(line.size for line in group)
-    bold = all(line.bold for line in group)
-    if len(group) > MAX_HEADING_ROWS or len(text) > MAX_HEADING_CHARS or not LETTER.search(text) or "\n" in text:
+    if len(group.rows) > MAX_HEADING_ROWS or len(text) > MAX_HEADING_CHARS or "\n" in text:
         return None
+    if not LETTER.search(text):
+        return None
+    size = max(line.size for line in group.rows)
     if size > HEADING_SIZE * style.body_size:
-        return size + BOLD_RANK * bold
+        return size + BOLD_RANK * group.is_bold
     is_short = len(text) <= MAX_BOLD_HEADING_CHARS and not text.endswith((".", ",", ";"))
-    if bold and is_short and size > style.body_size - SAME_SIZE_PT:
+    if group.is_bold and is_short and size > style.body_size - SAME_SIZE_PT:
         return size + BOLD_RANK
     return None
 

@@ -50,6 +50,12 @@ def read_pages(document: Any, path: str, options: ReadOptions, account: Account)
                 item.text.number, _parts(item, style, options, account)
             )
             yield _with_notes(item, parts)
+        _trim_store(window)
+
+
+def _trim_store(window: Sequence[Judged]) -> None:
+    """Drop the images that MuPDF has unpacked. After plain pages there are none, and the fonts are needed again."""
+    if any(item.verdict.kind in {"complex", "scan"} for item in window):
         import_pymupdf().TOOLS.store_shrink(100)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import msgspec
@@ -22,6 +23,7 @@ GARBLED = "garbled text"
 MIN_TEXT_CHARS = 10  # fewer are a page number or a stamp
 LITTLE_TEXT_CHARS = 200  # a scan with a printed footer has less, a page with a large photograph more
 SCAN_IMAGE_SHARE = 0.5
+SAMPLE_CHARS = 500
 GARBLED_SHARE = 0.3  # of U+FFFD and private use; formulas and icons stay below
 MIN_LETTER_SHARE = 0.25  # below it, and without ToUnicode, the codes are glyph numbers
 OUTLINE_VECTORS = 100  # a page without text and with so many paths may be text drawn as curves
@@ -51,24 +53,28 @@ def judge(text: PageText, page: Any) -> Verdict:
         return Verdict("scan", (scan,), keeps_text=not scan.startswith(GARBLED))
     if not characters:
         return Verdict("blank")
-    notes = ("rotated",) if text.turned else ()
-    if text.image_share >= SCAN_IMAGE_SHARE and has_invisible_text(page):
-        notes += ("ocr layer",)
     reasons = _complex_reasons(text, page)
-    return Verdict("complex" if reasons else "plain", reasons + notes)
+    notes = ["rotated"] if text.turned else []
+    if text.image_share >= SCAN_IMAGE_SHARE and has_invisible_text(page):
+        notes.append("ocr layer")
+    return Verdict("complex" if reasons else "plain", (*reasons, *notes))
 
 
 def _scan_reason(text: PageText, characters: str, page: Any) -> str | None:
-    letters = sum(map(str.isalpha, characters))
     if len(characters) < MIN_TEXT_CHARS and (text.image_count or text.vector_count >= OUTLINE_VECTORS):
-        return f"{GARBLED}: no letters" if characters and not letters else "no text"
+        return f"{GARBLED}: no letters" if characters and not _letters(characters) else "no text"
     if text.image_share >= SCAN_IMAGE_SHARE and len(characters) < LITTLE_TEXT_CHARS and not has_invisible_text(page):
         return "an image with little text"
-    if len(UNREADABLE.findall(characters)) > GARBLED_SHARE * len(characters):
+    sample = characters[:SAMPLE_CHARS]
+    if not characters.isascii() and len(UNREADABLE.findall(sample)) > GARBLED_SHARE * len(sample):
         return f"{GARBLED}: no Unicode for its glyphs"
-    if letters < MIN_LETTER_SHARE * len(characters) and _glyph_numbers(page):
+    if _letters(sample) < MIN_LETTER_SHARE * len(sample) and _glyph_numbers(page):
         return f"{GARBLED}: a font without ToUnicode"
     return None
+
+
+def _letters(characters: str) -> int:
+    return sum(map(str.isalpha, characters))
 
 
 def has_invisible_text(page: Any) -> bool:
@@ -95,8 +101,8 @@ def _glyph_numbers(page: Any) -> bool:
     return False
 
 
-def _complex_reasons(text: PageText, page: Any) -> tuple[str, ...]:
-    side_by_side = [row for row in rows([line for line in text.lines if not line.vertical]) if len(row) > 1]
+def _complex_reasons(text: PageText, page: Any) -> list[str]:
+    side_by_side = _side_by_side(text.lines)
     reasons = []
     if _gapped_rows(side_by_side) >= MIN_TABLE_ROWS:
         reasons.append("aligned gaps")
@@ -104,7 +110,14 @@ def _complex_reasons(text: PageText, page: Any) -> tuple[str, ...]:
         reasons.append("ruling lines")
     if len(side_by_side) >= MIN_COLUMN_ROWS and has_columns(text.lines):
         reasons.append("columns")
-    return tuple(reasons)
+    return reasons
+
+
+def _side_by_side(lines: Sequence[Line]) -> list[list[Line]]:
+    """Rows of more than one piece; none, and no sorting, where each line stands below the one before."""
+    if all(b.y0 + b.y1 > a.y1 + a.y1 for a, b in pairwise(lines)):
+        return []
+    return [row for row in rows([line for line in lines if not line.vertical]) if len(row) > 1]
 
 
 def _gapped_rows(side_by_side: Sequence[Sequence[Line]]) -> int:
@@ -118,7 +131,7 @@ def _gapped_rows(side_by_side: Sequence[Sequence[Line]]) -> int:
 
 
 def _cells(row: Sequence[Line]) -> int:
-    return 1 + sum(b.x0 - a.x1 > CELL_GAP * max(a.size, b.size) for a, b in zip(row, row[1:], strict=False))
+    return 1 + sum(b.x0 - a.x1 > CELL_GAP * max(a.size, b.size) for a, b in pairwise(row))
 
 
 def _edges(row: Sequence[Line]) -> set[tuple[str, int]]:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from index import documents, failures, store, vectors
+from index import documents, failures, store, tags, vectors
 from index.rows import FailureRow
 from index.store import BuiltWith, Writer, utc_now
 from kb import journal, reading
-from kb.candidates import Candidate, Candidates, Request, skipped
+from kb.candidates import Candidate, Candidates, Request
 from kb.chunk import plan_for
 from kb.detect import detect
 from kb.model import Model, choose
@@ -127,16 +127,12 @@ class Adding:
                 self._say(AddedFile(path=candidate.path, title=Path(candidate.path).name, status="would_add"))
             return
         waiting: dict[str, Candidate] = {}
-        outcomes = reading.read_all(
-            self._jobs(found, waiting),
-            workers=self.settings.ingestion.workers,
-            timeout_s=self.settings.ingestion.file_timeout_s,
-        )
+        outcomes = self._read(found, waiting)
         for batch in _batches(outcomes, self.settings.ingestion.batch_size):
             self._write_batch([(waiting.pop(job.source.path), outcome) for job, outcome in batch])
 
     def note(self, text: str) -> None:
-        content = text.strip().encode("utf-8", "surrogateescape")
+        content = text.strip().encode()
         content_hash = hashlib.sha256(content).hexdigest()
         candidate = Candidate(path="", content_hash=content_hash, mtime_ns=0, size=len(content), doc_type="note")
         counter = TokenCounter.load(self.model.tokenizer)
@@ -144,10 +140,7 @@ class Adding:
         passages = reading.passages(from_text(text), plan_for("note", self.settings.chunking), counter, room)
         if passages.chunks[0].token_count > room:
             self.warnings.append(f"the model sees the first {room} tokens of this note; its end is found by words only")
-        if self.request.dry_run:
-            self._say(AddedFile(path=None, title=self.request.title or passages.title or "", status="would_add"))
-        else:
-            self._write_batch([(candidate, passages)])
+        self._keep(candidate, passages)
 
     def stream(self, path: str, content: bytes) -> None:
         """`path`: where `content` lies as long as it is being read."""
@@ -158,14 +151,19 @@ class Adding:
             size=len(content),
             doc_type=detect(Path(path), doc_type=self.request.doc_type or "markdown").doc_type,
         )
-        [job] = self._jobs([candidate], {})
-        outcome = reading.read_and_chunk(job)
+        [(_, outcome)] = self._read([candidate], {})
         if isinstance(outcome, Unread):
             reason = outcome.reason.replace(path, "standard input")
             raise reading.error_of(msgspec.structs.replace(outcome, reason=reason))
         opening = title_of(outcome.chunks[0].text)
-        outcome = msgspec.structs.replace(outcome, title=outcome.title or opening)
-        self._write_batch([(msgspec.structs.replace(candidate, path=""), outcome)])
+        self._keep(candidate, msgspec.structs.replace(outcome, title=outcome.title or opening))
+
+    def _keep(self, candidate: Candidate, passages: Passages) -> None:
+        """A text that is in no file: its path is empty."""
+        if self.request.dry_run:
+            self._say(AddedFile(path=None, title=self.request.title or passages.title or "", status="would_add"))
+        else:
+            self._write_batch([(msgspec.structs.replace(candidate, path=""), passages)])
 
     def answer(self, candidates: Candidates | None = None) -> AddAnswer:
         def count(*wanted: str) -> int:
@@ -191,10 +189,13 @@ class Adding:
             self.progress.found()
             if isinstance(found, Candidate):
                 yield found
-                continue
-            if found.status == "failed":
-                journal.write(self.data_dir, found.path or "", found.reason)
-            self._say(found)
+            else:
+                self._say(found)
+
+    def _read(self, found: Iterable[Candidate], waiting: dict[str, Candidate]) -> Iterator[tuple[Job, Outcome]]:
+        ingestion = self.settings.ingestion
+        jobs = self._jobs(found, waiting)
+        return reading.read_all(jobs, workers=ingestion.workers, timeout_s=ingestion.file_timeout_s)
 
     def _jobs(self, candidates: Iterable[Candidate], waiting: dict[str, Candidate]) -> Iterator[Job]:
         """What readers need of each candidate; the candidate itself waits here, under its path."""
@@ -245,7 +246,9 @@ class Adding:
         with writer.transaction() as seq:
             there = documents.by_hash(writer.connection, candidate.content_hash)
             if there is not None and there.id not in {row.id for row in replaced}:  # another process was faster
-                return skipped(Path(candidate.path or there.title), there.id, "")
+                tags.attach(writer.connection, there.id, self.request.tags)
+                title = Path(candidate.path).name or there.title
+                return AddedFile(path=candidate.path or None, title=title, status="skipped", document_id=there.id)
             documents.delete(writer.connection, [row.id for row in replaced])
             carried = [tag for row in replaced for tag in row.tags]
             document = document_of(candidate, passages, self.request, carried)

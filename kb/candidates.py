@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -17,8 +17,9 @@ import msgspec
 from index import documents, failures, store, tags
 from index.rows import DocumentRow, FailureRow
 from index.store import Reader
+from kb import journal
 from kb.detect import detect
-from kb.errors import KbError
+from kb.errors import KbError, UnreadableFile
 from kb.settings import Settings
 from kb.walk import Rules, Walk
 from kb.wire import AddedFile
@@ -91,13 +92,21 @@ class Candidates:
             try:
                 yield self._look(path)
             except OSError as error:
-                yield _failed(path, f"{path}: {error.strerror}")
+                yield self._failed(path, f"{path}: {error.strerror}")
             except KbError as error:
                 if named and len(self.request.paths) == 1:
                     raise
-                yield _failed(path, f"{error.message} ({error.hint})" if error.hint else error.message)
+                yield self._failed(path, f"{error.message} ({error.hint})" if error.hint else error.message)
+
+    def _failed(self, path: Path, reason: str) -> AddedFile:
+        name = printable_path(path)
+        if not self.request.dry_run:
+            journal.write(self.data_dir, name, reason)
+        return AddedFile(path=name, title=Path(name).name, status="failed", reason=reason)
 
     def _look(self, path: Path) -> Candidate | AddedFile:
+        if str(path) != printable_path(path):
+            raise UnreadableFile(f"{printable_path(path)}: its name is not UTF-8", "rename the file")
         status = path.stat()
         earlier, failure = self._known(path)
         unchanged = next((row for row in earlier if _same_stat(row, status)), None)
@@ -107,7 +116,7 @@ class Candidates:
         if content_hash in self._seen:
             return skipped(path, None, f"the same content as {self._seen[content_hash]}")
         self._seen[content_hash] = str(path)
-        if settled := self._settled(path, content_hash, status):
+        if settled := self._settled(path, content_hash, status, earlier):
             return settled
         detected = detect(path, doc_type=self.request.doc_type)
         return Candidate(
@@ -121,24 +130,32 @@ class Candidates:
         connection = self.reader.connection
         return documents.by_path(connection, str(path)), failures.by_path(connection, str(path))
 
-    def _settled(self, path: Path, content_hash: str, status: os.stat_result) -> AddedFile | None:
+    def _settled(
+        self, path: Path, content_hash: str, status: os.stat_result, earlier: Sequence[DocumentRow]
+    ) -> AddedFile | None:
         """What is to be said of content that is in the store already; None if it is not."""
         row = documents.by_hash(self.reader.connection, content_hash) if self.reader else None
         if row is None:
             return None
         moved = row.source_path not in {None, str(path)} and not os.path.lexists(row.source_path or "")
-        self._note_changes(row, path, status, moved=moved)
+        outdated = [other.id for other in earlier if other.id != row.id] if self.request.replace else []
+        self._note_changes(row, path, status, outdated, moved=moved)
         if moved:
             reason = f"was {row.source_path}"
             return AddedFile(path=str(path), title=row.title, status="moved", document_id=row.id, reason=reason)
         elsewhere = "" if row.source_path == str(path) else f"the same content as {row.source_path or row.title}"
         return skipped(path, row.id, elsewhere)
 
-    def _note_changes(self, row: DocumentRow, path: Path, status: os.stat_result, *, moved: bool) -> None:
-        """The new path of a moved file, the new time of a touched one, and tags that it does not have yet."""
+    def _note_changes(
+        self, row: DocumentRow, path: Path, status: os.stat_result, outdated: Sequence[int], *, moved: bool
+    ) -> None:
+        """The new path of a moved file, the new time of a touched one, tags that it does not have yet.
+
+        `outdated`: other versions of the file, which `--replace` takes away.
+        """
         touched = row.source_path == str(path) and not _same_stat(row, status)
         new_tags = set(self.request.tags) - set(row.tags)
-        if self.request.dry_run or not (moved or touched or new_tags):
+        if self.request.dry_run or not (moved or touched or new_tags or outdated):
             return
         with (
             store.writing(self.data_dir, self.settings.storage.lock_timeout_s) as writer,
@@ -149,7 +166,13 @@ class Candidates:
                 documents.rename(writer.connection, row.id, str(path), title, seq=seq)
             if moved or touched:
                 documents.touch(writer.connection, row.id, status.st_mtime_ns)
+            documents.delete(writer.connection, outdated)
             tags.attach(writer.connection, row.id, sorted(new_tags))
+
+
+def printable_path(path: Path) -> str:
+    """The path with U+FFFD for what is not UTF-8 in it, which neither SQLite nor JSON can hold."""
+    return os.fsencode(path).decode("utf-8", "replace")
 
 
 def hash_file(path: Path) -> str:
@@ -160,10 +183,6 @@ def hash_file(path: Path) -> str:
 
 def skipped(path: Path, document_id: int | None, reason: str) -> AddedFile:
     return AddedFile(path=str(path), title=path.name, status="skipped", document_id=document_id, reason=reason)
-
-
-def _failed(path: Path, reason: str) -> AddedFile:
-    return AddedFile(path=str(path), title=path.name, status="failed", reason=reason)
 
 
 def _failed_before(path: Path, failure: FailureRow) -> AddedFile:

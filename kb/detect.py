@@ -15,7 +15,7 @@ from kb.read import languages
 from kb.read.kinds import KINDS
 
 SAMPLE_BYTES = 1024
-"""PDF readers look this far for the header."""
+"""Enough for every mark below, and for a shebang."""
 
 MAGIC = (
     (0, b"\x89PNG\r\n\x1a\n", "image"),
@@ -90,7 +90,7 @@ def _head(path: Path) -> bytes:
 
 def _type_of_content(path: Path, head: bytes) -> str | None:
     found: str | None
-    if b"%PDF-" in head:
+    if head.lstrip().startswith(b"%PDF-"):  # not anywhere in it: texts about PDF quote the header
         found = "pdf"
     elif head.startswith(b"PK\x03\x04"):
         found = _type_of_archive(path)

@@ -15,7 +15,7 @@ from index.store import BuiltWith
 from kb.settings import Embedding
 from models.errors import ModelMissing
 from models.known import DEFAULT_MODEL, resolve
-from models.locate import locate, spec_of
+from models.locate import is_folder, locate, spec_of
 from models.spec import ModelSpec
 from models.tokenizer import TokenCounter
 
@@ -62,6 +62,8 @@ def choose(settings: Embedding, built: BuiltWith | None, name: str | None = None
     Raises ModelMissing only where not even the model's numbers are known: an unknown name whose files are not here.
     """
     wanted = resolve(name or settings.model or (built.model_name if built else DEFAULT_MODEL))
+    if is_folder(wanted):  # its one name, by which a store still knows it when the folder is gone
+        wanted = str(Path(wanted).expanduser().resolve())
     missing = None
     try:
         files = locate(wanted)

@@ -6,13 +6,15 @@ A worker that hangs or dies loses its file and nothing else. Not here: embedding
 from __future__ import annotations
 
 import multiprocessing
+import os
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import TimeoutError as OutOfTime
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -33,6 +35,7 @@ JOBS_IN_FLIGHT_A_WORKER = 8
 LIGHT_TYPES = frozenset({"markdown", "text"})
 """Read in milliseconds by code of our own; a few of them are not worth a process."""
 FEW_FILES = 16
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +93,7 @@ def read_and_chunk(job: Job) -> Outcome:
 
 
 def passages(document: Document, plan: Plan, counter: TokenCounter, model_sees: int) -> Passages:
+    document = storable(document)
     chunks = chunk(document, plan, counter, model_sees)
     if not chunks:
         raise NoText("the document holds no text", "there is nothing to index")
@@ -97,6 +101,23 @@ def passages(document: Document, plan: Plan, counter: TokenCounter, model_sees: 
         title=document.title, language=document.language, extractor=document.extractor, metadata=document.metadata,
         tags=document.tags, warnings=document.warnings, chunks=tuple(chunks),
     )  # fmt: skip
+
+
+def storable(document: Document) -> Document:
+    """U+FFFD for each lone surrogate (an escape in JSON or YAML can make one), which SQLite and JSON cannot hold."""
+    try:
+        msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        return msgspec.convert(_encodable(msgspec.to_builtins(document)), Document)
+    return document
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_encodable(name): _encodable(child) for name, child in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encodable(child) for child in value]
+    return SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
 
 
 @cache
@@ -125,7 +146,7 @@ def _in_processes(jobs: Iterator[Job], *, workers: int, timeout_s: float) -> Ite
     # Spawned: a fork after onnxruntime or Docling has run in the parent hangs.
     context = multiprocessing.get_context("spawn")
     workers = min(workers, usable_cores())
-    with ProcessPool(max_workers=workers, max_tasks=FILES_A_WORKER, context=context) as pool:
+    with ProcessPool(max_workers=workers, max_tasks=FILES_A_WORKER, initializer=_silence, context=context) as pool:
         flying: deque[tuple[Job, ProcessFuture[Outcome]]] = deque()
         try:
             for job in jobs:
@@ -137,6 +158,13 @@ def _in_processes(jobs: Iterator[Job], *, workers: int, timeout_s: float) -> Ite
         finally:
             if flying:  # interrupted: do not wait for what nobody will take
                 pool.stop()  # type: ignore[no-untyped-call]
+
+
+def _silence() -> None:
+    """In a worker: what libraries print must not get into the answer on standard output; faults come back as outcomes."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
 
 
 def _outcome(job: Job, future: ProcessFuture[Outcome], timeout_s: float) -> tuple[Job, Outcome]:

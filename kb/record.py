@@ -41,16 +41,16 @@ def modified_at(candidate: Candidate, metadata: dict[str, Any]) -> str:
     if stated is None and not candidate.path:
         return utc_now()
     moment = stated or datetime.fromtimestamp(candidate.mtime_ns / 1e9, UTC)
-    return moment.astimezone(UTC).isoformat(timespec="seconds")
+    return moment.isoformat(timespec="seconds")
 
 
 def _moment(stated: Any) -> datetime | None:
-    """A date in words ("last spring") orders nothing: None."""
+    """In UTC. A date in words ("last spring"), or outside the calendar, orders nothing: None."""
     try:
         moment = datetime.fromisoformat(str(stated))
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _chunk(chunk: Chunk) -> NewChunk:

@@ -10,10 +10,13 @@ from index import documents
 from index.rows import ChunkRow, DocumentRow
 from kb.errors import BadRequest, NotFound
 
+MOST_DIGITS = 18
+"""What SQLite takes as an integer; ids never get there."""
+
 
 def document_rows(connection: sqlite3.Connection, reference: str) -> list[DocumentRow]:
     """The document with this id, or every version of the file at this path, newest first. Raises NotFound."""
-    if reference.isdecimal() and (row := documents.by_id(connection, int(reference))):
+    if _is_id(reference) and (row := documents.by_id(connection, int(reference))):
         return [row]
     path = os.path.abspath(Path(reference).expanduser())  # noqa: PTH100  paths are kept verbatim, links unresolved
     rows = documents.by_path(connection, path)
@@ -24,9 +27,13 @@ def document_rows(connection: sqlite3.Connection, reference: str) -> list[Docume
 
 def chunk_row(connection: sqlite3.Connection, reference: str) -> ChunkRow:
     """The chunk with this id. Raises BadRequest and NotFound."""
-    if not reference.isdecimal():
+    if not _is_id(reference):
         raise BadRequest(f"--around needs the id of a chunk, not {reference!r}", "chunk_id is in every search result")
     row = documents.chunks_by_ids(connection, [int(reference)]).get(int(reference))
     if row is None:
         raise NotFound(f"no chunk {reference}", "chunk_id is in every search result; a changed document has new chunks")
     return row
+
+
+def _is_id(reference: str) -> bool:
+    return reference.isdecimal() and len(reference) <= MOST_DIGITS

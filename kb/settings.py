@@ -135,13 +135,15 @@ class Loaded(msgspec.Struct, frozen=True):
 
 def data_dir(environ: Mapping[str, str]) -> Path:
     """KB_DATA_DIR, else ~/.kb."""
-    return Path(environ.get("KB_DATA_DIR") or "~/.kb").expanduser().absolute()
+    folder = Path(environ.get("KB_DATA_DIR") or "~/.kb").expanduser()
+    return Path(os.path.abspath(folder))  # noqa: PTH100  resolve() would rewrite symlinked paths
 
 
 def load(folder: Path, environ: Mapping[str, str] = os.environ) -> Loaded:
     """The settings in force. Raises BadConfig, which names the file, line and key, or the variable."""
     path = folder / "config.yaml"
     tree, lines = _read_yaml(path) if path.exists() else ({}, {})
+    tree = _without_empty(tree)
     _convert(tree, lambda key: f"{path}, line {lines.get(key, 1)}")
     origins = dict.fromkeys(_leaves(tree), "config.yaml")
     for key, (variable, value) in _from_environment(environ).items():
@@ -208,6 +210,15 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     return tree, dict(_lines_of(node))
 
 
+def _without_empty(tree: dict[str, Any]) -> dict[str, Any]:
+    """Without the keys that have nothing behind them, such as a section whose settings are all commented out."""
+    return {
+        name: _without_empty(value) if isinstance(value, dict) else value
+        for name, value in tree.items()
+        if value is not None
+    }
+
+
 def _lines_of(node: Any, prefix: str = "") -> Iterator[tuple[str, int]]:
     for name, child in node.value:
         key = f"{prefix}{name.value}"
@@ -217,7 +228,6 @@ def _lines_of(node: Any, prefix: str = "") -> Iterator[tuple[str, int]]:
 
 
 def _convert(tree: dict[str, Any], where: Any) -> Settings:
-    tree = {name: section for name, section in tree.items() if section is not None}  # 'search:' with nothing below it
     try:
         return msgspec.convert(tree, Settings)
     except msgspec.ValidationError as error:
@@ -257,7 +267,7 @@ def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     for name, value in tree.items():
         if isinstance(value, dict):
             yield from _leaves(value, f"{prefix}{name}.")
-        elif value is not None or prefix:
+        else:
             yield f"{prefix}{name}"
 
 

@@ -45,39 +45,45 @@ class Walk:
         self.ignored = 0
         """Files and directories left out by an ignore file or --exclude."""
         self._visited: set[tuple[int, int]] = set()
+        self._excluded: Specs = ()
 
     def files(self, paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
         """(absolute path, was it named by the user) of each file, each once.
 
-        Raises NotFound and BadRequest for a path that does not exist, or is a directory without --recursive.
+        Raises NotFound and BadRequest, before the first file, for a path that does not exist, or is a directory without
+        --recursive.
         """
+        for pattern in self.rules.excludes:
+            if not _is_pattern(pattern):
+                raise BadRequest(f"--exclude {pattern!r} is not a pattern", "say it as in .gitignore: '*.log'")
+        # resolve() would rewrite symlinked paths
+        absolute = [Path(os.path.abspath(path.expanduser())) for path in paths]  # noqa: PTH100
+        for path in absolute:
+            self._check(path)
         seen: set[Path] = set()
-        for path in paths:
-            absolute = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100  resolve() would rewrite symlinked paths
-            for file, named in self._below(absolute):
+        for path in absolute:
+            for file in [path] if path.is_file() else self._below(path):
                 if file not in seen:
                     seen.add(file)
-                    yield file, named
+                    yield file, file == path
 
-    def _below(self, path: Path) -> Iterator[tuple[Path, bool]]:
+    def _check(self, path: Path) -> None:
         if not path.exists():
             raise NotFound(f"{path}: no such file or directory", "check the path")
-        if path.is_file():
-            yield path, True
-        elif not path.is_dir():
+        if not path.is_file() and not path.is_dir():
             raise BadRequest(
                 f"{path}: is not a regular file", "pipes and devices cannot be added; kb add - reads standard input"
             )
-        elif not self.rules.recursive:
+        if path.is_dir() and not self.rules.recursive:
             raise BadRequest(f"{path}: is a directory", "add what is in it with -r")
-        else:
-            specs = [*_specs_above(path), (path, GitIgnoreSpec.from_lines(self.rules.excludes))]
-            self._visited.add(_identity(path))
-            for file in self._tree(path, specs):
-                yield file, False
+
+    def _below(self, folder: Path) -> Iterator[Path]:
+        self._visited.add(_identity(folder))
+        self._excluded = [(folder, GitIgnoreSpec.from_lines(self.rules.excludes))]
+        yield from self._tree(folder, _specs_above(folder))
 
     def _tree(self, folder: Path, specs: Specs) -> Iterator[Path]:
-        if folder == self.avoid:
+        if self.avoid.exists() and folder.samefile(self.avoid):
             return
         specs = [*specs, *_specs_in(folder)]
         try:
@@ -88,9 +94,9 @@ class Walk:
         for entry in entries:
             if not self._leaves_out(entry, specs):
                 path = folder / entry.name
-                if entry.is_dir():
+                if path.is_dir():
                     yield from self._tree(path, specs)
-                elif entry.is_file():
+                elif path.is_file():
                     yield path
 
     def _leaves_out(self, entry: os.DirEntry[str], specs: Specs) -> bool:
@@ -98,13 +104,14 @@ class Walk:
         path = Path(entry.path)
         if entry.name.startswith("."):
             return True
-        if _ignored(path, specs, is_dir=entry.is_dir()):
+        is_dir = path.is_dir()
+        if _ignored(path, self._excluded, is_dir=is_dir) or _ignored(path, specs, is_dir=is_dir):
             self.ignored += 1
             return True
         if entry.is_symlink() and not self.rules.follow_symlinks:
             self.skipped.append(f"{path}: symbolic link (--follow-symlinks follows it)")
             return True
-        if entry.is_dir():
+        if is_dir:
             return self._was_here(path)
         if not path.exists():
             self.skipped.append(f"{path}: symbolic link to nothing")
@@ -130,20 +137,31 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _specs_in(folder: Path) -> list[tuple[Path, GitIgnoreSpec]]:
-    return [
-        (folder, GitIgnoreSpec.from_lines((folder / name).read_text(encoding="utf-8", errors="replace").splitlines()))
-        for name in IGNORE_FILES
-        if (folder / name).is_file()
-    ]
+    found = [folder / name for name in IGNORE_FILES if (folder / name).is_file()]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in found]
+    return [(folder, GitIgnoreSpec.from_lines(filter(_is_pattern, text.splitlines()))) for text in texts]
+
+
+def _is_pattern(line: str) -> bool:
+    """What git cannot read as a pattern it passes over, such as a lone `!`."""
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
 
 
 def _specs_above(folder: Path) -> list[tuple[Path, GitIgnoreSpec]]:
-    """The ignore files between the root of the git repository that holds `folder` and `folder` itself."""
+    """The ignore files between the root of the git repository that holds `folder` and `folder` itself.
+
+    None of them where they would leave out `folder` itself: it was named, which outweighs them.
+    """
     above: list[Path] = []
-    for parent in folder.parents:
-        above.insert(0, parent)
-        if (parent / ".git").exists():
-            return [spec for path in above for spec in _specs_in(path)]
+    for path in (folder, *folder.parents):
+        if (path / ".git").exists():
+            specs = [spec for parent in above for spec in _specs_in(parent)]
+            return [] if _ignored(folder, specs, is_dir=True) else specs
+        above.insert(0, path.parent)
     return []
 
 

@@ -36,11 +36,11 @@ def write_docx(path: Path, body: str, parts: dict[str, str] | None = None, main:
     roots = {"footnotes": "footnotes", "endnotes": "endnotes", "comments": "comments", "header": "hdr", "footer": "ftr"}
     given = parts or {}
     types = "".join(
-        f'<Override PartName="/word/{kind}.xml" ContentType="{WORD_TYPE}.{kind}+xml"/>' for kind in given if kind in roots
+        f'<Override PartName="/word/{kind}.xml" ContentType="{WORD_TYPE}.{kind}+xml"/>'
+        for kind in given
+        if kind in roots
     )
-    relations = "".join(
-        f'<Relationship Id="{kind}" Type="{OFFICE}/{kind}" Target="{kind}.xml"/>' for kind in given
-    )
+    relations = "".join(f'<Relationship Id="{kind}" Type="{OFFICE}/{kind}" Target="{kind}.xml"/>' for kind in given)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(
             "[Content_Types].xml",
@@ -49,7 +49,10 @@ def write_docx(path: Path, body: str, parts: dict[str, str] | None = None, main:
             '<Default Extension="xml" ContentType="application/xml"/>'
             f'<Override PartName="/word/document.xml" ContentType="{WORD_TYPE}.{main}.main+xml"/>{types}</Types>',
         )
-        archive.writestr("_rels/.rels", _relations(f'<Relationship Id="r1" Type="{OFFICE}/officeDocument" Target="word/document.xml"/>'))
+        archive.writestr(
+            "_rels/.rels",
+            _relations(f'<Relationship Id="r1" Type="{OFFICE}/officeDocument" Target="word/document.xml"/>'),
+        )
         archive.writestr("word/_rels/document.xml.rels", _relations(relations))
         archive.writestr("word/document.xml", f"<w:document {W_NAMESPACES}><w:body>{body}</w:body></w:document>")
         for kind, content in given.items():
@@ -59,7 +62,9 @@ def write_docx(path: Path, body: str, parts: dict[str, str] | None = None, main:
 
 
 def _relations(content: str) -> str:
-    return f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{content}</Relationships>'
+    return (
+        f'<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{content}</Relationships>'
+    )
 
 
 def add_members(path: Path, members: dict[str, str | bytes]) -> Path:

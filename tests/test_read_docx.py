@@ -123,7 +123,7 @@ def test_tracked_changes_read_as_accepted_and_deletions_stand_apart(tmp_path):
     xml = (
         f'<w:p>{run("The ")}<w:del w:author="Ann" w:date="2024-01-02T00:00:00Z"><w:r><w:delText>slow</w:delText></w:r></w:del>'
         f'<w:ins w:author="Ann">{run("quick")}</w:ins>{run(" fox")}</w:p>'
-        f'<w:p><w:moveFrom>{run("moved text")}</w:moveFrom></w:p><w:p><w:moveTo>{run("moved text")}</w:moveTo></w:p>'
+        f"<w:p><w:moveFrom>{run('moved text')}</w:moveFrom></w:p><w:p><w:moveTo>{run('moved text')}</w:moveTo></w:p>"
     )
     document = body(tmp_path, xml)
     assert text_under(document) == "The quick fox\n\nmoved text"
@@ -132,7 +132,7 @@ def test_tracked_changes_read_as_accepted_and_deletions_stand_apart(tmp_path):
 
 def test_insertions_and_fields_in_a_table_cell_are_text(tmp_path):
     cell = f'<w:p>{run("total ")}<w:ins>{run("net")}</w:ins><w:fldSimple w:instr="SUM">{run(" 42")}</w:fldSimple></w:p>'
-    controlled = f'<w:p><w:sdt><w:sdtContent>{run("chosen value")}</w:sdtContent></w:sdt></w:p>'
+    controlled = f"<w:p><w:sdt><w:sdtContent>{run('chosen value')}</w:sdtContent></w:sdt></w:p>"
     row = f"<w:tr><w:tc>{cell}</w:tc><w:tc>{controlled}</w:tc></w:tr>"
     repeated = f"<w:sdt><w:sdtContent><w:tr><w:tc>{paragraph('again')}</w:tc><w:tc>{paragraph('b')}</w:tc></w:tr></w:sdtContent></w:sdt>"
     grid = '<w:tblGrid><w:gridCol w:w="1"/><w:gridCol w:w="1"/></w:tblGrid>'
@@ -190,7 +190,9 @@ def test_a_text_box_stored_in_both_forms_is_read_once(tmp_path):
 
 def test_custom_xml_and_ruby_bases_are_text(tmp_path):
     ruby = f"<w:ruby><w:rt>{run('とうきょう')}</w:rt><w:rubyBase>{run('東京')}</w:rubyBase></w:ruby>"
-    xml = f"<w:customXml><w:customXmlPr/>{paragraph('wrapped')}</w:customXml><w:p><w:r>{ruby}</w:r>{run('タワー')}</w:p>"
+    xml = (
+        f"<w:customXml><w:customXmlPr/>{paragraph('wrapped')}</w:customXml><w:p><w:r>{ruby}</w:r>{run('タワー')}</w:p>"
+    )
     assert all_text(body(tmp_path, xml)) == "wrapped\n\n東京タワー"
 
 

@@ -87,7 +87,9 @@ def test_navigation_goes_and_the_main_text_stays(tmp_path):
 
 
 def test_a_main_element_with_most_of_the_text_is_the_page(tmp_path):
-    text = body(tmp_path, f"{CHROME}<div>Cookies?</div><main><header><h1>Ducks</h1></header>{LONG}<nav>toc</nav></main>")
+    text = body(
+        tmp_path, f"{CHROME}<div>Cookies?</div><main><header><h1>Ducks</h1></header>{LONG}<nav>toc</nav></main>"
+    )
     assert text == "# Ducks\n\n" + ("The text of the page. " * 10).strip()
 
 
@@ -106,7 +108,9 @@ def test_a_page_that_is_all_navigation_is_kept(tmp_path):
 
 
 def test_formatting_and_links_do_not_cut_a_word_or_a_sentence(tmp_path):
-    text = body(tmp_path, '<p><b>W</b>ater is H<sub>2</sub>O, see <a href="x">the <i>man</i>ual</a>. Use <code>rm -rf</code>!')
+    text = body(
+        tmp_path, '<p><b>W</b>ater is H<sub>2</sub>O, see <a href="x">the <i>man</i>ual</a>. Use <code>rm -rf</code>!'
+    )
     assert text == "Water is H2O, see the manual. Use rm -rf!"
 
 
@@ -156,7 +160,9 @@ def test_headers_of_two_rows_become_one(tmp_path):
 
 
 def test_a_layout_table_is_read_as_its_cells(tmp_path):
-    document = page(tmp_path, "<table><tr><td>menu<td><h2>News</h2><p>today<table><tr><th>a<th>b<tr><td>1<td>2</table></table>")
+    document = page(
+        tmp_path, "<table><tr><td>menu<td><h2>News</h2><p>today<table><tr><th>a<th>b<tr><td>1<td>2</table></table>"
+    )
     assert [(block.kind, block.heading) for block in document.blocks] == [
         ("text", ()),
         ("text", ("News",)),
@@ -181,9 +187,7 @@ def test_pictures_give_their_alternative_text_and_never_their_data(tmp_path):
 
 
 def test_formulas_are_tex_once(tmp_path):
-    math = (
-        '<math><semantics><mrow><mi>E</mi></mrow><annotation encoding="application/x-tex">E=mc^2</annotation></semantics></math>'
-    )
+    math = '<math><semantics><mrow><mi>E</mi></mrow><annotation encoding="application/x-tex">E=mc^2</annotation></semantics></math>'
     assert body(tmp_path, f"<p>so {math} holds</p>") == "so $E=mc^2$ holds"
 
 
@@ -192,7 +196,10 @@ def test_permalinks_of_headings_are_left_out(tmp_path):
 
 
 def test_broken_html_loses_no_text(tmp_path):
-    text = body(tmp_path, "<div><p>one<div>two</p></span><table><tr><td>three<td>four</div><b>five<p>six</b>seven <unknown>eight")
+    text = body(
+        tmp_path,
+        "<div><p>one<div>two</p></span><table><tr><td>three<td>four</div><b>five<p>six</b>seven <unknown>eight",
+    )
     for word in ("one", "two", "three", "four", "five", "six", "seven", "eight"):
         assert text.count(word) == 1
 
@@ -211,10 +218,16 @@ def test_ten_thousand_nested_boxes_are_plain_text_with_a_warning(tmp_path):
     ("content", "expected"),
     [
         ('<meta charset="windows-1251"><p>Привет'.encode("cp1251"), "Привет"),
-        ('<meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS"><p>日本語'.encode("shift_jis"), "日本語"),
+        (
+            '<meta http-equiv="Content-Type" content="text/html; charset=Shift_JIS"><p>日本語'.encode("shift_jis"),
+            "日本語",
+        ),
         ("\ufeff<p>žluťoučký".encode("utf-16-le"), "žluťoučký"),
         ('<?xml version="1.0" encoding="iso-8859-1"?><html><p>café'.encode("latin-1"), "café"),
-        ('<meta charset="utf-8"><p>Über den Wolken müssen größere Vögel schön grüßen'.encode("cp1252"), "Vögel schön grüßen"),
+        (
+            '<meta charset="utf-8"><p>Über den Wolken müssen größere Vögel schön grüßen'.encode("cp1252"),
+            "Vögel schön grüßen",
+        ),
         ('<meta charset="no-such-thing"><p>naïve'.encode(), "naïve"),
     ],
 )
@@ -261,7 +274,9 @@ def test_nothing_is_ever_fetched(tmp_path):
     assert requests == []
 
 
-@pytest.mark.parametrize("content", ["", "   ", "<html><head><title>Only a title</title></head><body><script>x</script></body>"])
+@pytest.mark.parametrize(
+    "content", ["", "   ", "<html><head><title>Only a title</title></head><body><script>x</script></body>"]
+)
 def test_a_page_that_says_nothing_is_said_to(tmp_path, content):
     with pytest.raises(NoText):
         page(tmp_path, content)
@@ -288,3 +303,8 @@ def test_no_word_of_a_real_page_is_lost(name):
     html_clean.clean(soup)
     text = "".join(f"{block.text} {block.context} " for block in html.read_page(content, name).blocks)
     assert set(re.findall(r"\w+", soup.get_text(" "))) <= set(re.findall(r"\w+", text))
+
+
+def test_soft_hyphens_do_not_part_a_word(tmp_path):
+    document = page(tmp_path, "<p>exam&shy;ple and zero&#8203;width")
+    assert (document.blocks[0].text, document.warnings) == ("example and zerowidth", ())

@@ -60,7 +60,7 @@ def _check(paths: Sequence[str], note: str | None, request: Request, *, reread: 
         raise BadRequest("--reread is for files that were read before", "say kb add --reread, or name the files")
     if note is None and not paths and not reread:
         raise BadRequest("nothing to add", "name files or directories, or say --note TEXT")
-    if request.title is not None and len(paths) > 1:
+    if request.title is not None and (len(paths) > 1 or any(Path(path).is_dir() for path in paths)):
         raise BadRequest("--title is for one document", "add it on its own")
     if STANDARD_INPUT in paths and len(paths) > 1:
         raise BadRequest("- stands for standard input and goes alone", "add the files in another command")

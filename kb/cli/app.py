@@ -38,6 +38,9 @@ tag_app = typer.Typer(
     help="Give documents tags, and say what the tags mean.", no_args_is_help=True, rich_markup_mode=None
 )
 
+MOST = 1_000_000_000
+"""Of anything that can be listed: SQLite refuses numbers of more than 64 bits."""
+
 Reference = Annotated[str, typer.Argument(metavar="ID|PATH", help="A document's id, or the path of its file.")]
 
 
@@ -107,7 +110,7 @@ def add(
 
     request = Request(
         paths=tuple(Path(path) for path in paths or ()), recursive=recursive, doc_type=doc_type, language=language,
-        tags=tuple(tags or ()), title=title, excludes=tuple(excludes or ()), replace=replace, retry=retry,
+        tags=tuple(tag.strip() for tag in tags or ()), title=title, excludes=tuple(excludes or ()), replace=replace, retry=retry,
         follow_symlinks=follow_symlinks, password=password, dry_run=dry_run, pdf_engine=engine,
     )  # fmt: skip
     return adding.run(setup(), request, paths or [], note, workers, reread=reread, as_json=as_json)
@@ -178,7 +181,7 @@ def get(
 
     if sum(option is not None for option in (lines, page, around)) > 1:
         raise BadRequest("--lines, --page and --around exclude each other", "say one of them")
-    part = browse.Part(browse.parse_lines(lines) if lines else None, page, around)
+    part = browse.Part(None if lines is None else browse.parse_lines(lines), page, around)
     return emit(browse.get(setup().data_dir, reference, part), render.get, as_json=as_json)
 
 
@@ -189,8 +192,8 @@ def list_documents(
     path: PathGlob = None,
     since: Since = None,
     before: Before = None,
-    top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many on this page.")] = 50,
-    offset: Annotated[int, typer.Option("--offset", min=0, help="How many to pass over first.")] = 0,
+    top: Annotated[int, typer.Option("--top", "-n", min=1, max=MOST, help="How many on this page.")] = 50,
+    offset: Annotated[int, typer.Option("--offset", min=0, max=MOST, help="How many to pass over first.")] = 0,
     every: Annotated[bool, typer.Option("--all", help="All of them, on one page.")] = False,
     as_json: Json = False,
 ) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import traceback
 from collections.abc import Sequence
 
 import msgspec
@@ -16,15 +18,20 @@ from kb.errors import Exit, KbError
 from kb.wire import ErrorBody, Failure
 from models.errors import ModelError
 
+JSON_FLAG = re.compile(r"--json|--format=json|-[a-su-z]*j[a-z]*")
+"""-j may stand among other letters (-rj)."""
 UsageFault = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 """ClickException, of the click that typer carries or brings: where it lives depends on typer's version."""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; returns its exit code (`kb.errors.Exit`)."""
+    arguments = [os.fsencode(argument).decode("utf-8", "replace") for argument in arguments]
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that is not UTF-8 shows `?`
     try:
         command = typer.main.get_command(app)
-        code = command.main(args=list(arguments), prog_name="kb", standalone_mode=False)
+        code = command.main(args=arguments, prog_name="kb", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has gone; what Python still holds must not be flushed into the closed pipe at exit.
@@ -34,10 +41,7 @@ def run(arguments: Sequence[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error)
             return Exit.USAGE
-        refusal = _refusal(error)
-        if refusal is None:
-            raise
-        return _refuse(refusal, as_json=wants_json(arguments))
+        return _refuse(_refusal(error), as_json=wants_json(arguments))
     except KeyboardInterrupt:
         return _refuse(INTERRUPTED, as_json=wants_json(arguments))
     return int(code or Exit.OK)
@@ -51,8 +55,8 @@ INTERRUPTED = ErrorBody(
 )
 
 
-def _refusal(error: Exception) -> ErrorBody | None:
-    """What is to be said of an error; None for a fault of our own."""
+def _refusal(error: Exception) -> ErrorBody:
+    """What is to be said of an error; for a fault of our own the traceback goes to standard error."""
     name = type(error).__name__
     if isinstance(error, typer.Abort):
         return INTERRUPTED
@@ -66,18 +70,27 @@ def _refusal(error: Exception) -> ErrorBody | None:
         return ErrorBody(code=name, message=error.message, hint=error.hint, exit_code=code)
     if isinstance(error, ModelError):
         return ErrorBody(code=name, message=error.message, hint=error.hint, exit_code=Exit.MODEL)
-    return None
+    if isinstance(error, OSError):
+        hint = "check the path, its permissions and the free space"
+        return ErrorBody(code=name, message=str(error), hint=hint, exit_code=Exit.INTERNAL)
+    traceback.print_exception(error)
+    return ErrorBody(code=name, message=f"{name}: {error}", hint="please report it", exit_code=Exit.INTERNAL)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
     """Whether -j was said, found without parsing: the arguments may be what is wrong."""
     before_end = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return any(word in {"-j", "--json", "--format=json"} for word in before_end)
+    said = " ".join(before_end)
+    return "--format json" in said or any(JSON_FLAG.fullmatch(word) for word in before_end)
 
 
 def _usage_hint(error: Exception) -> str:
     context = getattr(error, "ctx", None)
-    return f"{context.command_path} --help shows the options" if context else "kb --help shows the commands"
+    if context is None:
+        return "kb --help shows the commands"
+    if context.info_name == "search":
+        return "kb search --help shows the options; after -- all is query: kb search -- apple -banana"
+    return f"{context.command_path} --help shows the options"
 
 
 def _refuse(body: ErrorBody, *, as_json: bool) -> int:

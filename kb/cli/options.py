@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,13 +81,15 @@ def path_glob(path: str) -> str:
 
     A folder means all that is below it; a relative pattern may match anywhere below the root.
     """
-    expanded = Path(path).expanduser()
-    if not any(mark in path for mark in "*?["):
-        absolute = os.path.abspath(expanded)  # noqa: PTH100  paths are kept verbatim, links unresolved
-        if Path(absolute).is_dir():
-            return f"{absolute.rstrip('/')}/*"
-        return absolute if Path(absolute).exists() else f"*{path.lstrip('*')}*"
-    return str(expanded) if expanded.is_absolute() else f"*{path}" if path.startswith("*") else f"*/{path}"
+    absolute = os.path.abspath(Path(path).expanduser())  # noqa: PTH100  paths are kept verbatim, links unresolved
+    if Path(absolute).exists():
+        literal = re.sub(r"[*?[]", r"[\g<0>]", absolute)
+        return f"{literal.rstrip('/')}/*" if Path(absolute).is_dir() else literal
+    if path.startswith(("/", "~", "./", "../")):
+        return absolute
+    if any(mark in path for mark in "*?["):
+        return f"*{path}" if path.startswith("*") else f"*/{path}"
+    return f"*{path}*"
 
 
 def _day(option: str, text: str | None) -> str | None:
@@ -96,6 +99,7 @@ def _day(option: str, text: str | None) -> str | None:
     padded = {4: f"{text}-01-01", 7: f"{text}-01"}.get(len(text), text)
     try:
         moment = datetime.fromisoformat(padded)
-    except ValueError:
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise BadRequest(f"{option} {text!r} is not a date", "say it as 2026-11-29") from None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
+    return moment.isoformat(timespec="seconds")

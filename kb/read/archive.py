@@ -22,7 +22,9 @@ RATIO_FREE_BYTES = 32 * 1024 * 1024  # below this no ratio hurts
 CHUNK_BYTES = 1024 * 1024
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")  # the stream that holds an encrypted OOXML file, MS-OFFCRYPTO
+ENCRYPTED_PACKAGE = "EncryptedPackage".encode(
+    "utf-16-le"
+)  # the stream that holds an encrypted OOXML file, MS-OFFCRYPTO
 ENCRYPTED_FLAG = 0x1
 SAVE_AS = {".doc": "docx", ".dot": "docx", ".xls": "xlsx", ".xlt": "xlsx", ".ppt": "pptx", ".pps": "pptx"}
 ENTITY = b"<!ENTITY"
@@ -92,7 +94,9 @@ def _refuse_entities(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: 
 
 
 def _bomb(source: Source, reason: str) -> UnreadableFile:
-    return UnreadableFile(f"{source.path}: refused as a zip bomb ({reason})", "If you trust it, unpack it and add what is inside.")
+    return UnreadableFile(
+        f"{source.path}: refused as a zip bomb ({reason})", "If you trust it, unpack it and add what is inside."
+    )
 
 
 def _not_an_archive(source: Source) -> UnreadableFile:
@@ -105,7 +109,11 @@ def _not_an_archive(source: Source) -> UnreadableFile:
         if ENCRYPTED_PACKAGE in content:
             return EncryptedFile(f"{source.path}: encrypted with a password", "Save it without a password.")
         new = SAVE_AS.get(path.suffix.lower(), source.doc_type)
-        return UnreadableFile(f"{source.path}: the old binary Office format", f"Open it in Office or LibreOffice and save it as .{new}.")
+        return UnreadableFile(
+            f"{source.path}: the old binary Office format", f"Open it in Office or LibreOffice and save it as .{new}."
+        )
     if content.startswith(b"PK"):
         return UnreadableFile(f"{source.path}: damaged or cut off ({source.doc_type})", REPAIR_HINT)
-    return UnreadableFile(f"{source.path}: not a {source.doc_type} file", "Give --type if it is another kind under a wrong name.")
+    return UnreadableFile(
+        f"{source.path}: not a {source.doc_type} file", "Give --type if it is another kind under a wrong name."
+    )

@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from kb.errors import UnreadableFile
+from kb.errors import KbError, UnreadableFile
 
 
 def open_backend(backend: type[Any], input_format: Any, content: bytes, path: str, options: Any = None) -> Any:
@@ -37,10 +37,12 @@ def reading(path: str) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
-    except (UnreadableFile, MemoryError, ImportError):
+    except (KbError, MemoryError, ImportError):
         raise
     except Exception as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise UnreadableFile(f"{path}: damaged ({reason})", "Open it in the program that made it and save it again.") from error
+        raise UnreadableFile(
+            f"{path}: damaged ({reason})", "Open it in the program that made it and save it again."
+        ) from error
     finally:
         logger.setLevel(level)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kb.read import convert, docx_plain
+from kb.read import convert, docx_plain, leftover
 from kb.read.archive import open_archive
 from kb.read.backend import open_backend, reading
 from kb.read.office import as_plain_package, core_metadata, diagram_texts, require_text
@@ -27,15 +27,19 @@ def read(source: Source, options: ReadOptions) -> Document:
         body = backend.docx_obj
         deleted = docx_plain.deleted_texts(body)
         docx_plain.make_plain(body)
+        passages = list(docx_plain.passages(body))
         document = backend.convert()
         blocks = (*convert.blocks(document), *_beside(body, deleted))
+        lost = leftover.missing(passages, blocks)
         metadata = core_metadata(body.core_properties)
+    blocks += leftover.block(lost)
     require_text(blocks, source.path)
     return Document(
         blocks=blocks,
         extractor="docling",
         title=metadata.pop("title", None) or convert.title(document),
         metadata=metadata,
+        warnings=leftover.warning(lost),
     )
 
 

@@ -15,6 +15,7 @@ W14 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 PIC = "{http://schemas.openxmlformats.org/drawingml/2006/picture}"
 VML = "{urn:schemas-microsoft-com:vml}"
+MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 WP = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 
 WRAPPERS = tuple(W + name for name in ("ins", "moveTo", "customXml", "smartTag", "hyperlink", "fldSimple"))
@@ -40,6 +41,14 @@ def make_plain(document: Any) -> None:
         root = _parse(part)
         _plain(root)
         part._blob = etree.tostring(root, encoding="UTF-8", standalone=True)  # noqa: SLF001 python-docx has no setter
+
+
+def passages(document: Any) -> Iterator[str]:
+    """The text of each paragraph of the body, as the net under Docling wants it."""
+    for paragraph in document.element.body.iter(f"{W}p"):
+        runs = (t for t in paragraph.iter(f"{W}t") if next(t.iterancestors(f"{W}p")) is paragraph)
+        if not any(True for _ in paragraph.iterancestors(f"{MC}Fallback")):
+            yield "".join(t.text or "" for t in runs)
 
 
 def _stories(document: Any) -> Iterator[Any]:

@@ -41,7 +41,9 @@ def read(source: Source, options: ReadOptions) -> Document:
             blocks += _under(page.blocks, package.labels.get(name))
             warnings += [f"{name}: {warning}" for warning in page.warnings]
     if not blocks:
-        raise NoText(f"{source.path}: the book holds no text", "A book of pictures must be made searchable by OCR first.")
+        raise NoText(
+            f"{source.path}: the book holds no text", "A book of pictures must be made searchable by OCR first."
+        )
     metadata = dict(package.metadata)
     title = metadata.pop("title", None)
     return Document(blocks=tuple(blocks), extractor="docling", title=title, metadata=metadata, warnings=tuple(warnings))
@@ -61,5 +63,3 @@ def _refuse_drm(archive: zipfile.ZipFile, source: Source) -> None:
     names = [unquote(reference.get("URI", "")) for reference in root.iter(CIPHER)]
     if any(posixpath.splitext(name)[1].lower() in CONTENT_SUFFIXES for name in names):
         raise EncryptedFile(f"{source.path}: the book is encrypted (DRM)", "Only the shop's own reader can open it.")
-
-

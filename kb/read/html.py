@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kb.errors import NotFound, NoText, UnreadableFile
-from kb.read import convert, html_carry, html_clean, html_head
+from kb.read import convert, html_carry, html_clean, html_head, leftover
 from kb.read.backend import open_backend, reading
 from kb.read.decode import Decoded, decode
 from kb.types import Block, Document, ReadOptions, Source
@@ -40,10 +40,14 @@ def read(source: Source, options: ReadOptions) -> Document:  # noqa: ARG001 a pa
     except FileNotFoundError as error:
         raise NotFound(f"{source.path}: no such file") from error
     except OSError as error:
-        raise UnreadableFile(f"{source.path}: {error.strerror}", "Check that it is a file that you may read.") from error
+        raise UnreadableFile(
+            f"{source.path}: {error.strerror}", "Check that it is a file that you may read."
+        ) from error
     page = read_page(content, source.path)
     if not page.blocks:
-        raise NoText(f"{source.path}: the page holds no text", "A page that a script fills must be saved after it has run.")
+        raise NoText(
+            f"{source.path}: the page holds no text", "A page that a script fills must be saved after it has run."
+        )
     return Document(
         blocks=page.blocks, extractor="docling", title=page.title, metadata=dict(page.metadata), warnings=page.warnings
     )
@@ -60,7 +64,12 @@ def read_page(content: bytes, path: str) -> Page:
             warnings.append(f"elements nested deeper than {MAX_DEPTH}: read as plain text")
             blocks = _plain(soup)
         else:
+            html_clean.clean(soup)
+            passages = [str(text).translate(html_carry.INVISIBLE) for text in soup.find_all(string=True)]
             blocks = _structured(soup, path)
+            lost = leftover.missing(passages, blocks)
+            blocks += leftover.block(lost)
+            warnings += leftover.warning(lost)
     title = metadata.pop("title", None) or next((block.heading[0] for block in blocks if block.heading), None)
     return Page(blocks, title, metadata, tuple(warnings))
 
@@ -74,7 +83,6 @@ def _parsed(text: str) -> BeautifulSoup:
 
 
 def _structured(soup: BeautifulSoup, path: str) -> tuple[Block, ...]:
-    html_clean.clean(soup)
     codes = html_carry.load(soup)
     return html_carry.unload(convert.blocks(_docling(soup, path)), codes)
 

@@ -24,6 +24,7 @@ CHANGED = "\u200c\u200d\u2010\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2
 CARRIERS = "".join(chr(0xE020 + at) for at in range(len(CHANGED)))
 OURS = OPEN + CLOSE + CARRIERS
 LOAD = str.maketrans(CHANGED, CARRIERS, OURS)  # a page's own use of these is an icon font's
+INVISIBLE = str.maketrans("", "", "\u00ad\u200b\u2060\ufeff")  # places where a line may or may not break: no text
 UNLOAD = str.maketrans(CARRIERS, CHANGED)
 FLATTENED = ("li", "dt", "dd", "p", "h1", "h2", "h3", "h4", "h5", "h6", "summary", "address", "caption", "figcaption")
 
@@ -67,7 +68,7 @@ def _parts(block: Block, codes: list[str]) -> Iterator[Block]:
         if at % 2 and codes[int(part)]:
             yield msgspec.structs.replace(block, text=codes[int(part)], kind="code")
         elif not at % 2 and part.strip():
-            yield msgspec.structs.replace(block, text=part.strip("\n").rstrip())
+            yield msgspec.structs.replace(block, text=part.removeprefix(" ").strip("\n").rstrip())
 
 
 def _unloaded(block: Block) -> Block:

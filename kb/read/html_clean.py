@@ -19,19 +19,36 @@ NEVER_TEXT = (
 )
 INLINE = (  # what only changes how text looks: a sentence must not be cut where it begins
     *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins"),
-    *("kbd", "label", "mark", "nobr", "q", "rb", "ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup"),
+    *(
+        "kbd",
+        "label",
+        "mark",
+        "nobr",
+        "q",
+        "rb",
+        "ruby",
+        "s",
+        "samp",
+        "small",
+        "span",
+        "strike",
+        "strong",
+        "sub",
+        "sup",
+    ),
     *("time", "tt", "u", "var"),
 )
 PREFORMATTED = ("xmp", "listing", "plaintext")
-CHROME = "nav, aside, header, footer, [role=navigation], [role=banner], [role=contentinfo], [role=complementary], [role=search]"
-CHROME_IN_MAIN = "nav, [role=navigation], [role=search]"
+CHROME = ("nav", "aside", "header", "footer")
+CHROME_ROLES = ("navigation", "banner", "contentinfo", "complementary", "search")
+CHROME_IN_MAIN = ("nav", "navigation", "search")
 SECTIONS = ("main", "article", "section")  # a header or footer in one of these is the section's, not the page's
-MAIN = ("main, [role=main]", "article")
+MAIN = ("main", "article")
 MAIN_SHARE = 0.5  # of the text that is no chrome
 INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-HEADING_LINKS = "h1 a, h2 a, h3 a, h4 a, h5 a, h6 a"
+HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 PERMALINK = re.compile(r"[¶#§🔗]?")
-LAYOUT = ["table", "h1", "h2", "h3", "h4", "h5", "h6", "pre"]  # what a table of data does not hold
+LAYOUT = ["table", *HEADINGS, "pre"]  # what a table of data does not hold
 MAX_SPAN = 1000  # the HTML standard's own limit for columns
 LINE_NUMBERS = re.compile(r"[\d\s]+")
 
@@ -40,11 +57,16 @@ def clean(soup: BeautifulSoup) -> None:
     """Leaves a body that holds the text of the page and its structure."""
     drop_what_is_never_text(soup)
     _keep_main(soup)
-    _drop(link for link in soup.select(HEADING_LINKS) if PERMALINK.fullmatch(link.get_text().strip()))
+    _drop(
+        link
+        for link in soup.find_all("a")
+        if link.find_parent(HEADINGS) and PERMALINK.fullmatch(link.get_text().strip())
+    )
     for tag in soup.find_all(hidden=True):
         del tag["hidden"]  # Docling would drop what a browser finds and opens
     _write_out(soup)
     _make_tables_plain(soup)
+    _make_lists_plain(soup)
     for tag in soup.find_all(INLINE):
         tag.unwrap()
     for tag in soup.find_all(PREFORMATTED):
@@ -88,23 +110,31 @@ def _drop_comments(soup: BeautifulSoup) -> None:
 def _keep_main(soup: BeautifulSoup) -> None:
     """Leaves the main element alone where it holds most of the page; else takes the marked navigation out."""
     body = soup.body or soup
-    chrome = [tag for tag in body.select(CHROME) if not _is_of_a_section(tag)]
+    tags = body.find_all(True)
+    chrome = [tag for tag in tags if _is_chrome(tag)]
+    known = {id(tag) for tag in chrome}
     whole = _length(body)
-    rest = whole - sum(_length(tag) for tag in chrome if not any(p in chrome for p in tag.parents))
-    for selector in MAIN:
-        found = body.select(selector)
+    rest = whole - sum(_length(tag) for tag in chrome if not any(id(parent) in known for parent in tag.parents))
+    for kind in MAIN:
+        found = [tag for tag in tags if kind in (tag.name, _role(tag))]
         if len(found) == 1 and _length(found[0]) >= MAIN_SHARE * max(rest, 1):
             main = found[0].extract()
             body.clear()
             body.append(main)
-            _drop(main.select(CHROME_IN_MAIN))
+            _drop(tag for tag in main.find_all(True) if tag.name in CHROME_IN_MAIN or _role(tag) in CHROME_IN_MAIN)
             return
     if rest >= MAIN_SHARE * whole:  # a page whose whole text is marked as navigation is kept as it is
         _drop(chrome)
 
 
-def _is_of_a_section(tag: Tag) -> bool:
-    return tag.name in ("header", "footer", "aside") and tag.find_parent(SECTIONS) is not None
+def _is_chrome(tag: Tag) -> bool:
+    if tag.name not in CHROME:
+        return _role(tag) in CHROME_ROLES
+    return tag.name == "nav" or tag.find_parent(SECTIONS) is None
+
+
+def _role(tag: Tag) -> str:
+    return str(tag.get("role", "")).lower()
 
 
 def _length(tag: Tag) -> int:
@@ -144,8 +174,18 @@ def _make_tables_plain(soup: BeautifulSoup) -> None:
                 del cell[span]
 
 
+def _make_lists_plain(soup: BeautifulSoup) -> None:
+    """A definition list without terms, as discussion pages indent with, is a list; Docling would lose its text."""
+    for definitions in soup.find_all("dl"):
+        if not any(term.find_parent("dl") is definitions for term in definitions.find_all("dt")):
+            definitions.name = "ul"
+            for tag in definitions.find_all("dd"):
+                if tag.find_parent(["dl", "ul"]) is definitions:
+                    tag.name = "li"
+
+
 def _is_layout(table: Tag) -> bool:
-    if str(table.get("role", "")).lower() in ("presentation", "none") or table.find(LAYOUT):
+    if _role(table) in ("presentation", "none") or table.find(LAYOUT):
         return True
     return len(table.find_all(["td", "th"], limit=2)) == 1
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from kb.errors import NoText, NotFound, UnreadableFile
 from kb.read import markdown
+from kb.read.backend import reading
 from kb.read.decode import decode
 from kb.types import Block, Document, ReadOptions, Source
 
@@ -29,13 +30,14 @@ Heading = tuple[int, str]
 def read(source: Source, options: ReadOptions) -> Document:  # noqa: ARG001 the interface of every reader
     """Raises UnreadableFile for what is not a notebook, NoText for an empty one."""
     notebook = _load(source)
-    language = _language(notebook)
     headings: list[Heading] = []
-    blocks = [b for number, cell in enumerate(_cells(notebook), 1) for b in _cell_blocks(cell, number, headings)]
+    with reading(source.path):
+        language, cells = _language(notebook), _cells(notebook)
+        blocks = [block for number, cell in enumerate(cells, 1) for block in _cell_blocks(cell, number, headings)]
     if not blocks:
         raise NoText(f"{source.path}: the notebook holds no text", "There is nothing to index.")
     title = next((block.heading[0] for block in blocks if block.heading and not _is_cell(block.heading[0])), None)
-    metadata = {"cells": len(_cells(notebook)), "kernel_language": language}
+    metadata = {"cells": len(cells), "kernel_language": language}
     return Document(blocks=tuple(blocks), extractor="notebook", title=title, language=language, metadata=metadata)
 
 
@@ -45,11 +47,15 @@ def _load(source: Source) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise NotFound(f"{source.path}: no such file") from error
     except OSError as error:
-        raise UnreadableFile(f"{source.path}: {error.strerror}", "Check that it is a file that you may read.") from error
+        raise UnreadableFile(
+            f"{source.path}: {error.strerror}", "Check that it is a file that you may read."
+        ) from error
     except UnreadableFile as error:
         raise UnreadableFile(f"{source.path}: {error.message}", error.hint) from error
     except json.JSONDecodeError as error:
-        raise UnreadableFile(f"{source.path}: broken JSON at line {error.lineno} ({error.msg})", DAMAGED_HINT) from error
+        raise UnreadableFile(
+            f"{source.path}: broken JSON at line {error.lineno} ({error.msg})", DAMAGED_HINT
+        ) from error
     except RecursionError as error:
         raise UnreadableFile(f"{source.path}: nested too deeply for a notebook", DAMAGED_HINT) from error
     if not isinstance(notebook, dict) or not ("cells" in notebook or "worksheets" in notebook):

@@ -74,7 +74,5 @@ def _interleave(blocks: tuple[Block, ...], beside: list[tuple[tuple[str, str], .
         own = [block for block in blocks if block.page == number]
         slide_title = own[0].heading[:1] if own else ()
         joined += own
-        joined += [
-            Block(text=text, heading=(*slide_title, heading), page=number) for heading, text in extras if text
-        ]
+        joined += [Block(text=text, heading=(*slide_title, heading), page=number) for heading, text in extras if text]
     return tuple(joined)

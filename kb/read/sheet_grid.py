@@ -56,7 +56,9 @@ def _region(rows: Rows, merged: list[Span]) -> Region:
         return Region("\n".join(text for n in numbers for text in rows[n].values()), "text", title)
     filled = sum(len(rows[n]) for n in numbers)
     if len(numbers) * len(columns) > MAX_FILL * filled:
-        return Region("\n".join(f"{_address(n, c)}: {text}" for n in numbers for c, text in rows[n].items()), "text", title)
+        return Region(
+            "\n".join(f"{_address(n, c)}: {text}" for n in numbers for c, text in rows[n].items()), "text", title
+        )
     grid = _grid(rows, numbers, columns, inside)
     is_parted = any(s.first_row == numbers[0] == s.last_row and s.last_column > s.first_column for s in inside)
     return Region(markdown_table(grid, 2 if is_parted else 1), "table", title)

@@ -48,7 +48,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
         return 2 * len(RTL_LETTERS.findall(self.text)) > len(self.text.replace(" ", ""))
 
 
-class PageText(msgspec.Struct, frozen=True):
+class PageText(msgspec.Struct, frozen=True, gc=False):
     """A page as extracted: its lines in the order of the content stream."""
 
     number: int
@@ -111,7 +111,8 @@ def extract(page: Any) -> PageText:
         page.set_rotation(90 * quarter_turns)
         page.remove_rotation()
         blocks = _blocks(page)
-    width, height = page.rect.width, page.rect.height
+    area = page.rect
+    width, height = area.width, area.height
     images = [b.bbox for b in blocks if b.type == "image" and b.bbox]
     return PageText(
         number=page.number + 1,

@@ -7,7 +7,7 @@ import msgspec
 from kb.types import Block, BlockKind
 
 
-class Part(msgspec.Struct, frozen=True):
+class Part(msgspec.Struct, frozen=True, gc=False):
     """A heading, a paragraph, a listing or a table of one page."""
 
     text: str
@@ -17,7 +17,7 @@ class Part(msgspec.Struct, frozen=True):
     context: str = ""
 
 
-class PageParts(msgspec.Struct, frozen=True):
+class PageParts(msgspec.Struct, frozen=True, gc=False):
     number: int
     """Page, counted from 1."""
     parts: tuple[Part, ...] = ()

@@ -6,6 +6,7 @@ of OCR. Tables are not its business.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -37,7 +38,8 @@ SENTENCE_ENDS = frozenset(".!?:;。！？؟…")  # noqa: RUF001 these signs are
 CLOSERS = " \"'”’)]"  # noqa: RUF001 these signs are meant
 SOFT_HYPHEN = "\u00ad"
 HYPHENS = frozenset(("-", SOFT_HYPHEN, "\u2010"))
-BROKEN_WORD = re.compile("(\\w*[^\\W\\d_])[\u00ad\u2010-]$")
+HYPHENATED = re.compile(r"\w[\w-]*-\w+")
+BROKEN_WORD = re.compile("([\\w-]*[^\\W\\d_])[\u00ad\u2010-]$")
 MAX_WORD_CHARS = 60
 CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 SPACED_CJK = re.compile(f"(?<={CJK.pattern})[ \u3000]+(?={CJK.pattern})")
@@ -53,24 +55,35 @@ class Style(msgspec.Struct, frozen=True):
     """Width in points of a full line; a line that ends well before it was meant to end there."""
     is_mono: bool = False
     """Set where the whole document is typewritten, so that monospaced lines are no listings."""
-    vocabulary: str = ""
-    """Text to look up whether a word broken at a line's end is written with its hyphen elsewhere."""
+    hyphenated: frozenset[str] = frozenset()
+    """Words written with a hyphen within a line: they keep it where a line ends at it."""
 
 
 def style_of(lines: Iterable[Line]) -> Style:
-    sizes: Counter[float] = Counter()
-    mono = 0
-    texts, widths = [], []
+    sizes: dict[float, int] = {}
+    widths: list[float] = []
+    hyphenated: set[str] = set()
+    total = mono = 0
     for line in lines:
-        if len(line.text) >= FULL_LINE_CHARS:
+        text = line.text
+        length = len(text)
+        total += length
+        sizes[line.size] = sizes.get(line.size, 0) + length
+        if length >= FULL_LINE_CHARS:
             widths.append(line.x1 - line.x0)
-        sizes[round(line.size * 2) / 2] += len(line.text)
-        mono += line.mono * len(line.text)
-        texts.append(line.text)
-    total = sum(sizes.values())
-    body = max(sizes, key=sizes.__getitem__) if sizes else 0.0
-    full = median(widths) if widths else 0.0
-    return Style(body, full, mono > MAX_MONO_SHARE * total, "\n".join(texts))
+        if line.mono:
+            mono += length
+        if "-" in text:
+            hyphenated.update(HYPHENATED.findall(text))
+    return Style(_usual(sizes), median(widths) if widths else 0.0, mono > MAX_MONO_SHARE * total, frozenset(hyphenated))
+
+
+def _usual(sizes: dict[float, int]) -> float:
+    """The font size of most characters, sizes that look alike taken together."""
+    rounded: Counter[float] = Counter()
+    for size, count in sizes.items():
+        rounded[round(size * 2) / 2] += count
+    return max(rounded, key=rounded.__getitem__, default=0.0)
 
 
 def parts_of(lines: Sequence[Line], style: Style) -> list[Part]:
@@ -96,7 +109,7 @@ def _paragraph(group: _Group, style: Style) -> str:
         elif (group.is_list and BULLET.match(line)) or _is_broken(group.rows[position - 1], line, style):
             pieces += ("\n", line)
         else:
-            pieces[-1], space = _seam(pieces[-1], line, style.vocabulary)
+            pieces[-1], space = _seam(pieces[-1], line, style.hyphenated)
             pieces += (space, line)
     return "".join(pieces)
 
@@ -106,19 +119,19 @@ def _is_broken(last: Line, line: str, style: Style) -> bool:
     return is_short and not line[:1].islower() and bool(LETTER.search(last.text))
 
 
-def joined(head: str, tail: str, vocabulary: str = "") -> str:
+def joined(head: str, tail: str, hyphenated: frozenset[str] = frozenset()) -> str:
     """Two lines of a paragraph as one: a hyphen that only broke a word goes, a space comes where scripts have one."""
-    head, space = _seam(head, tail, vocabulary)
+    head, space = _seam(head, tail, hyphenated)
     return f"{head}{space}{tail}"
 
 
-def _seam(head: str, tail: str, vocabulary: str) -> tuple[str, str]:
+def _seam(head: str, tail: str, hyphenated: frozenset[str]) -> tuple[str, str]:
     """What the first line becomes, and what comes between it and the next."""
     if head[-1:] in HYPHENS and tail[:1].islower():
         broken = BROKEN_WORD.search(head[-MAX_WORD_CHARS:])
         if broken:
             word = tail.split(maxsplit=1)[0].rstrip(".,;:!?)")
-            keeps_hyphen = head[-1] != SOFT_HYPHEN and f"{broken[1]}-{word}" in vocabulary
+            keeps_hyphen = head[-1] != SOFT_HYPHEN and f"{broken[1]}-{word}" in hyphenated
             return head if keeps_hyphen else head[:-1], ""
     if not head.isascii() and CJK.match(head[-1:]) and CJK.match(tail[:1]):
         return head, ""
@@ -126,18 +139,21 @@ def _seam(head: str, tail: str, vocabulary: str) -> tuple[str, str]:
 
 
 def _clean(text: str) -> str:
-    text = " ".join(text.split())
-    return text if text.isascii() else SPACED_CJK.sub("", text)
+    if text.isascii() and "  " not in text:
+        return text.strip()
+    return SPACED_CJK.sub("", " ".join(text.split()))
 
 
 def _joined_rows(lines: Sequence[Line]) -> list[Line]:
     """Neighbours that stand on the same row, or in the same vertical column, as one line."""
-    rows: list[Line] = []
-    for line in lines:
-        previous = rows[-1] if rows else None
-        if previous and previous.vertical and line.vertical and abs(previous.x0 - line.x0) < line.size / 2:
+    rows = list(lines[:1])
+    for line in lines[1:]:
+        previous = rows[-1]
+        if line.y0 >= previous.y1 and not line.vertical:  # most lines are simply below
+            rows.append(line)
+        elif previous.vertical and line.vertical and abs(previous.x0 - line.x0) < line.size / 2:
             rows[-1] = _merged(previous, line, "")
-        elif previous and _same_row(previous, line):
+        elif _same_row(previous, line):
             gap = max(line.x0 - previous.x1, previous.x0 - line.x1)
             rows[-1] = _merged(previous, line, " " if gap > WORD_GAP * line.size else "")
         else:
@@ -146,8 +162,6 @@ def _joined_rows(lines: Sequence[Line]) -> list[Line]:
 
 
 def _same_row(a: Line, b: Line) -> bool:
-    if b.y0 >= a.y1:  # most lines are simply below
-        return False
     overlap = min(a.y1, b.y1) - max(a.y0, b.y0)
     beside = b.x0 >= a.x1 - a.size / 2 or b.x1 <= a.x0 + a.size / 2
     return not b.vertical and overlap > min(a.y1 - a.y0, b.y1 - b.y0) / 2 and beside
@@ -180,9 +194,11 @@ class _Group:
 
     def add(self, row: Line) -> None:
         self.rows.append(row)
-        self.left = min(self.left, row.x0)
-        self.right = max(self.right, row.x1)
-        self.is_list = self.is_list or bool(BULLET.match(row.text))
+        if row.x0 < self.left:
+            self.left = row.x0
+        if row.x1 > self.right:
+            self.right = row.x1
+        self.is_list = self.is_list or BULLET.match(row.text) is not None
         self.is_bold = self.is_bold and row.bold
 
 
@@ -190,7 +206,7 @@ def _groups(rows: Sequence[Line], style: Style) -> list[_Group]:
     if not rows:
         return []
     pitches = [b.y0 - a.y0 for a, b in pairwise(rows) if 0 < b.y0 - a.y0 < 3 * (a.y1 - a.y0)]
-    pitch = median(pitches) if pitches else 0.0
+    pitch = median(pitches) if pitches else math.inf
     groups = [_Group(rows[0])]
     for row, following in zip_longest(rows[1:], rows[2:]):
         if _ends_before(row, groups[-1], pitch, style) or _is_indented(row, following, groups[-1]):
@@ -203,14 +219,17 @@ def _groups(rows: Sequence[Line], style: Style) -> list[_Group]:
 def _ends_before(row: Line, group: _Group, pitch: float, style: Style) -> bool:
     """Whether a group is complete before `row`: other type, white space, or a last line that ends early."""
     last = group.rows[-1]
+    step = row.y0 - last.y0
     if _changes(last, row, style):
         return True
-    if row.vertical or (row.mono and not style.is_mono):
-        return row.y0 - last.y0 > (1 + PARAGRAPH_GAP) * max(pitch, 1.0) and not row.vertical
-    if row.y0 < last.y0 - last.size:  # the next column: a sentence may go on there
+    if row.vertical:
+        return False
+    if step < -last.size:  # the next column: a sentence may go on there
         return _ends_sentence(last) or not row.text[:1].islower()
-    if row.y0 - last.y0 > (1 + PARAGRAPH_GAP) * max(pitch, 1.0):
+    if step > (1 + PARAGRAPH_GAP) * pitch:
         return True
+    if row.mono and not style.is_mono:
+        return False
     is_short = last.x1 - group.left < SHORT_LINE_SHARE * (max(group.right, row.x1) - group.left)
     if row.bold != last.bold and (row.bold or group.is_bold) and (is_short or _ends_sentence(last)):
         return True

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from index import database, projections, vectors
-from index.lexical import Lexical
+from index.lexical import Lexical, LexicalDamaged
 from index.matrix import DEAD, Matrix, MatrixDamaged
 
 UNIT_TOLERANCE = 1e-3
@@ -129,7 +129,10 @@ def _lexical(connection: sqlite3.Connection, folder: Path) -> list[str]:
     if state is projections.State.UNUSABLE:
         return ["the lexical index is missing or damaged"]
     problems = [] if state is projections.State.CURRENT else ["the lexical index is not at the last transaction"]
-    indexed = sorted(Lexical.open_reader(projections.lexical_folder(folder)).chunk_ids())
+    try:
+        indexed = Lexical.open_reader(projections.lexical_folder(folder)).chunk_ids()
+    except LexicalDamaged as error:
+        return [*problems, str(error)]
     stored = [row[0] for row in connection.execute("SELECT id FROM chunks ORDER BY id")]
     if indexed != stored:
         both = set(indexed) & set(stored)

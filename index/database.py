@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from index.atomic import sync
 from index.errors import StoreDamaged
 from index.watermark import Watermark
 
@@ -71,10 +72,11 @@ def transaction(connection: sqlite3.Connection) -> Iterator[int]:
         seq = head(connection).seq + 1
         connection.execute("INSERT INTO log VALUES (?, ?)", (seq, secrets.randbits(62)))
         yield seq
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite itself has rolled back where the disk was full
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
 def head(connection: sqlite3.Connection) -> Watermark:
@@ -90,6 +92,17 @@ def remembers(connection: sqlite3.Connection, mark: Watermark) -> bool:
     """
     row = connection.execute("SELECT token FROM log WHERE seq = ?", (mark.seq,)).fetchone()
     return row is not None and row[0] == mark.token
+
+
+def make_durable(connection: sqlite3.Connection) -> None:
+    """Make all commits so far survive a power loss, which `synchronous = NORMAL` leaves to SQLite's checkpoints.
+
+    Its log may be opened and closed beside it: SQLite holds no lock on that file.
+    """
+    log = Path(f"{connection.execute('PRAGMA database_list').fetchone()[2]}-wal")
+    if log.exists():
+        sync(log)
+    sync(log.parent)
 
 
 def prune_log(connection: sqlite3.Connection) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +57,8 @@ def document_ids(connection: sqlite3.Connection, wanted: Filter) -> frozenset[in
 
 def chunk_ids(connection: sqlite3.Connection, documents: frozenset[int]) -> npt.NDArray[np.int64]:
     """The chunks of these documents, ascending; int64 (n,)."""
+    import numpy as np
+
     ids = ",".join(map(str, sorted(documents)))
     rows = connection.execute(f"SELECT id FROM chunks WHERE document_id IN ({ids}) ORDER BY id")
     return np.fromiter((row[0] for row in rows), dtype=np.int64)

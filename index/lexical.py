@@ -146,7 +146,8 @@ class Lexical:
         writer = self._index.writer(WRITER_HEAP_BYTES, WRITER_THREADS)
         try:
             yield writer
-            writer.commit()
+            with _damage_reported(self.folder):
+                writer.commit()
         except BaseException:
             writer.rollback()
             raise

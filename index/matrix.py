@@ -19,12 +19,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from index.atomic import replace_file, sync_folder
+from index.atomic import replace_file, sync
 from index.watermark import Watermark
 
 Ids = npt.NDArray[np.int64]
@@ -41,9 +42,9 @@ class MatrixDamaged(Exception):
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    epoch: int
-    rows: int
-    dim: int
+    epoch: Annotated[int, msgspec.Meta(ge=1)]
+    rows: Annotated[int, msgspec.Meta(ge=0)]
+    dim: Annotated[int, msgspec.Meta(ge=1)]
     model: str
     """The key of the model that made the vectors."""
     seq: int
@@ -187,6 +188,9 @@ def _write_header(folder: Path, header: Header) -> None:
 def _map(folder: Path, header: Header) -> tuple[Vectors, Ids]:
     if header.rows == 0:  # an empty file cannot be mapped
         return np.empty((0, header.dim), np.float32), np.empty(0, np.int64)
+    for path, size_bytes in _extents(folder, header):
+        if path.stat().st_size < size_bytes:
+            raise ValueError(f"{path.name} is shorter than the header says")
     shape = (header.rows, header.dim)
     # asarray: the base class, without memmap's cost on each operation
     vectors = np.asarray(np.memmap(_vectors_path(folder, header.epoch), dtype="<f4", mode="r", shape=shape))
@@ -208,17 +212,22 @@ def _append(folder: Path, header: Header, batches: Batches) -> int:
         for file in (vectors_file, ids_file):
             file.flush()
             os.fsync(file.fileno())
-    sync_folder(folder)
+    sync(folder)
     return count
 
 
 def _truncate(folder: Path, header: Header) -> None:
-    for path, size in (
+    for path, size_bytes in _extents(folder, header):
+        if path.exists() and path.stat().st_size > size_bytes:
+            os.truncate(path, size_bytes)
+
+
+def _extents(folder: Path, header: Header) -> tuple[tuple[Path, int], tuple[Path, int]]:
+    """The two files, and how many of their bytes the header speaks of."""
+    return (
         (_vectors_path(folder, header.epoch), header.rows * header.dim * FLOAT_BYTES),
         (_ids_path(folder, header.epoch), header.rows * ID_BYTES),
-    ):
-        if path.exists() and path.stat().st_size > size:
-            os.truncate(path, size)
+    )
 
 
 def _vectors_path(folder: Path, epoch: int) -> Path:

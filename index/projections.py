@@ -42,8 +42,12 @@ def lexical_folder(folder: Path) -> Path:
 def catch_up(connection: sqlite3.Connection, folder: Path) -> None:
     """Bring both projections to the last committed transaction. The caller holds the writer lock."""
     with database.snapshot(connection):
-        _catch_up_matrix(connection, matrix_folder(folder))
-        _catch_up_lexical(connection, lexical_folder(folder))
+        states = matrix_state(connection, folder), lexical_state(connection, folder)
+        if states != (State.CURRENT, State.CURRENT):
+            # A row is killed in place: were its delete lost with the power, no watermark would tell.
+            database.make_durable(connection)
+        _catch_up_matrix(connection, matrix_folder(folder), states[0])
+        _catch_up_lexical(connection, lexical_folder(folder), states[1])
 
 
 def matrix_state(connection: sqlite3.Connection, folder: Path) -> State:
@@ -51,7 +55,8 @@ def matrix_state(connection: sqlite3.Connection, folder: Path) -> State:
         header = Matrix.open(matrix_folder(folder)).header
     except MatrixDamaged:
         return State.UNUSABLE
-    if header.model != database.read_config(connection)["model_key"]:
+    config = database.read_config(connection)
+    if (header.model, header.dim) != (config["model_key"], int(config["embedding_dim"])):
         return State.UNUSABLE
     return _state(connection, header.watermark)
 
@@ -67,7 +72,8 @@ def lexical_state(connection: sqlite3.Connection, folder: Path) -> State:
 def _state(connection: sqlite3.Connection, mark: Watermark) -> State:
     if mark == database.head(connection):
         return State.CURRENT
-    return State.BEHIND if database.remembers(connection, mark) else State.UNUSABLE
+    known = mark != watermark.BEGINNING and database.remembers(connection, mark)
+    return State.BEHIND if known else State.UNUSABLE
 
 
 def rebuild_matrix(connection: sqlite3.Connection, folder: Path) -> Matrix:
@@ -89,8 +95,7 @@ def rebuild_lexical(connection: sqlite3.Connection, folder: Path) -> None:
     Lexical.open_or_create(folder).rebuild(everything, database.head(connection))
 
 
-def _catch_up_matrix(connection: sqlite3.Connection, folder: Path) -> None:
-    state = matrix_state(connection, folder.parent)
+def _catch_up_matrix(connection: sqlite3.Connection, folder: Path, state: State) -> None:
     if state is State.UNUSABLE:
         rebuild_matrix(connection, folder)
     elif state is State.BEHIND:
@@ -101,14 +106,16 @@ def _catch_up_matrix(connection: sqlite3.Connection, folder: Path) -> None:
     matrix.unlink_orphans(folder, matrix.read_header(folder))
 
 
-def _catch_up_lexical(connection: sqlite3.Connection, folder: Path) -> None:
-    state = lexical_state(connection, folder.parent)
+def _catch_up_lexical(connection: sqlite3.Connection, folder: Path, state: State) -> None:
     if state is State.UNUSABLE:
         rebuild_lexical(connection, folder)
     elif state is State.BEHIND:
         seq = watermark.read(folder).seq
         added = lexical_documents(connection, after_seq=seq)
-        Lexical.open_or_create(folder).apply(added, _deleted_chunks(connection, seq), database.head(connection))
+        try:
+            Lexical.open_or_create(folder).apply(added, _deleted_chunks(connection, seq), database.head(connection))
+        except LexicalDamaged:  # damage inside a segment shows only when its chunks are deleted
+            rebuild_lexical(connection, folder)
 
 
 def lexical_documents(connection: sqlite3.Connection, *, after_seq: int) -> Iterator[LexicalDocument]:

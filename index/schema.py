@@ -156,7 +156,8 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...] = 
         try:
             migration(connection)
             connection.execute("INSERT OR REPLACE INTO config VALUES ('schema_version', ?)", (str(number),))
+            connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
-        connection.execute("COMMIT")

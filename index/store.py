@@ -7,8 +7,8 @@ and nobody is writing. Every path that mends one (a deleted folder, a crash at a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from index.matrix import Matrix
 from index.rows import NewDocument
 
 DEFAULT_LOCK_TIMEOUT_S = 30.0
+ROLLBACK_JOURNAL = "kb.db-journal"
+"""Only there before the switch to WAL, while the store is being made. A reader cannot open a database that has one."""
 
 
 class BuiltWith(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,9 +48,12 @@ class Writer:
         with database.transaction(self.connection) as seq:
             yield seq
 
-    def insert(self, document: NewDocument, new_vectors: dict[bytes, vectors.Vectors], *, seq: int) -> int:
-        """Add a document with those of its vectors that are new; returns its id."""
-        model = built_with(self.connection).model_key
+    def insert(self, document: NewDocument, new_vectors: dict[bytes, vectors.Vectors], model: str, *, seq: int) -> int:
+        """Add a document with those of its vectors that are new; returns its id.
+
+        `model` is the key of the model that made the vectors. Where the store has switched to another meanwhile, they are
+        kept under the old key, and the document's texts wait for `kb reindex`.
+        """
         for text_hash, vector in new_vectors.items():
             vectors.insert(self.connection, [text_hash], vector[None, :], model, seq=seq)
         return documents.insert(self.connection, document, created_at=utc_now(), seq=seq)
@@ -65,7 +70,7 @@ class Reader:
 
     def lexical(self) -> Lexical:
         """The tantivy projection, caught up if nobody is writing."""
-        self._freshen(projections.lexical_state(self.connection, self.folder))
+        self._freshen(projections.lexical_state)
         return Lexical.open_reader(projections.lexical_folder(self.folder))
 
     def rebuilt_lexical(self) -> Lexical:
@@ -76,10 +81,13 @@ class Reader:
 
     def matrix(self) -> Matrix:
         """The vectors, caught up if nobody is writing."""
-        self._freshen(projections.matrix_state(self.connection, self.folder))
+        self._freshen(projections.matrix_state)
         return Matrix.open(projections.matrix_folder(self.folder))
 
-    def _freshen(self, state: projections.State) -> None:
+    def _freshen(self, state_of: Callable[[sqlite3.Connection, Path], projections.State]) -> None:
+        # Through a connection of its own: a projection may be newer than the snapshot that this reader is in.
+        with closing(database.connect_reader(database_path(self.folder))) as latest:
+            state = state_of(latest, self.folder)
         if state is projections.State.CURRENT:
             return
         # What is merely behind is served as it is while somebody writes; what is unusable is worth waiting for.
@@ -87,7 +95,7 @@ class Reader:
         try:
             with writing(self.folder, timeout_s):
                 pass
-        except (StoreLocked, PermissionError):
+        except (StoreLocked, OSError):  # the folder may be on a read-only disk
             if state is not projections.State.BEHIND:
                 raise
             note = "the store is being written: the newest documents may be missing from this answer"
@@ -97,7 +105,7 @@ class Reader:
 
 def exists(folder: Path) -> bool:
     """Whether there is a store that was made to the end: a process killed while making one leaves nothing to keep."""
-    if not database_path(folder).is_file():
+    if not database_path(folder).is_file() or (folder / ROLLBACK_JOURNAL).exists():
         return False
     connection = database.connect_reader(database_path(folder))
     try:

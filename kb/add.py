@@ -253,7 +253,7 @@ class Adding:
             carried = [tag for row in replaced for tag in row.tags]
             document = document_of(candidate, passages, self.request, carried)
             own = {c.text_hash: new_vectors[c.text_hash] for c in document.chunks if c.text_hash in new_vectors}
-            document_id = writer.insert(document, own, seq=seq)
+            document_id = writer.insert(document, own, self.model.spec.key, seq=seq)
             failures.forget(writer.connection, candidate.path)
         self.chunk_count += len(document.chunks)
         self.warnings += [f"{document.title}: {warning}" for warning in passages.warnings]

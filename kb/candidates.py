@@ -172,7 +172,7 @@ class Candidates:
 
 def printable_path(path: Path) -> str:
     """The path with U+FFFD for what is not UTF-8 in it, which neither SQLite nor JSON can hold."""
-    return os.fsencode(path).decode("utf-8", "replace")
+    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def hash_file(path: Path) -> str:

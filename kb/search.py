@@ -6,20 +6,21 @@ Not here: how words are matched (`index.lexical`), how a score is shown (`kb.cli
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter
 from typing import Literal, Protocol
 
 import msgspec
+import numpy as np
 
 from index import database, documents, filters
 from index.errors import ModelMismatch
 from index.filters import Filter
 from index.lexical import Lexical, LexicalDamaged, LexicalHits
-from index.matrix import Matrix
-from index.query import ParsedQuery, parse
+from index.matrix import Ids, Matrix
+from index.query import MOST_WORDS, ParsedQuery, parse
 from index.rows import ChunkRow, DocumentRow
 from index.store import Reader, built_with, check_model, reading
 from kb.errors import BadRequest
@@ -33,6 +34,10 @@ Mode = Literal["hybrid", "keyword", "semantic"]
 
 CANDIDATES = 100
 """Hits that each search gives to the fusion; more where more results are asked for."""
+DEEPER = 8
+"""Times as many hits where --group found too few documents in those before."""
+ROWS_A_QUERY = 500
+"""Chunks read from SQLite at once."""
 WEAK_COSINE = 0.40
 """Of the best hit. Measured with scripts/eval_search.py weak: questions that the documents answer have 0.51 and more (all but
 5 %), questions about something else 0.30 and less (all but 5 %)."""
@@ -68,6 +73,9 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...] = ()
 
 
+NOTHING = Ranking(ranked=[], shares={}, cosines={}, total=0)
+
+
 def search(data_dir: Path, settings: Settings, requests: Sequence[Request]) -> list[SearchAnswer]:
     """Answer each request, in order, over one view of the store.
 
@@ -94,17 +102,10 @@ class Searcher:
         warnings: list[str] = []
         parsed = parse(request.query)
         mode = self._possible_mode(request.mode, warnings)
-        if mode == "keyword" and parsed.is_empty:
-            warnings.append(_nothing_to_look_for(parsed))
         with database.snapshot(self.reader.connection):
             admitted = filters.document_ids(self.reader.connection, request.filter)
-            ranking = self._rank(request, mode, parsed, admitted)
-            hits = self._hits(ranking, request)
-        if ranking.unknown:
-            words = ", ".join(f'"{word}"' for word in ranking.unknown)
-            warnings.append(f"no document has {words}; similar words were searched where there are any")
-        if hits and _is_weak(hits[0]):
-            warnings.append("no good match: the best hit is only loosely related to the query")
+            ranking, hits = self._best(request, mode, parsed, admitted)
+        warnings += _remarks(parsed, mode, admitted, ranking, hits)
         return SearchAnswer(
             query=request.query, mode=mode, results=tuple(hits), total_matches=ranking.total, returned=len(hits),
             took_ms=round((perf_counter() - started) * 1000, 3), warnings=(*self.reader.warnings, *warnings),
@@ -141,21 +142,37 @@ class Searcher:
             self._embedder = model.load(self.data_dir)
         return self._embedder
 
-    def _rank(self, request: Request, mode: Mode, parsed: ParsedQuery, admitted: frozenset[int] | None) -> Ranking:
-        depth = max(CANDIDATES, request.top * (5 if request.group else 1) * 2)
-        if admitted is not None and not admitted:
-            return Ranking(ranked=[], shares={}, cosines={}, total=0)
+    def _best(
+        self, request: Request, mode: Mode, parsed: ParsedQuery, admitted: frozenset[int] | None
+    ) -> tuple[Ranking, list[Hit]]:
+        """The hits, looked for deeper as long as the best passages belong to too few documents (--group)."""
+        if parsed.is_only_exclusions or (admitted is not None and not admitted):
+            return NOTHING, []
+        depth = max(CANDIDATES, request.top * 2)
+        while True:
+            ranking = self._rank(mode, request.query, parsed, depth, admitted)
+            hits = self._hits(ranking, request)
+            exhausted = len(ranking.ranked) < depth or ranking.ranked[-1][1] < request.min_score
+            if exhausted or not request.group or len(hits) >= request.top:
+                return ranking, hits
+            depth *= DEEPER
+
+    def _rank(
+        self, mode: Mode, query: str, parsed: ParsedQuery, depth: int, admitted: frozenset[int] | None
+    ) -> Ranking:
         if mode == "keyword":
             words = self._by_words(self.reader.lexical(), parsed, depth, admitted)
             ranked = list(zip(words.chunk_ids, words.shares, strict=True))
             return Ranking(ranked=ranked, shares=dict(ranked), cosines={}, total=words.total, unknown=words.unknown)
         if mode == "semantic":
-            nearest, total = self._by_vector(self.reader.matrix(), request.query, depth, admitted)
+            allowed = self._allowed(parsed, admitted)
+            nearest, total = self._by_vector(self.reader.matrix(), _meaning(query, parsed), depth, allowed)
             return Ranking(ranked=nearest, shares={}, cosines=dict(nearest), total=total)
         lexical, matrix = self.reader.lexical(), self.reader.matrix()
+        allowed = self._allowed(parsed, admitted)
         with ThreadPoolExecutor(1) as beside:  # tantivy and onnxruntime both let go of the interpreter
             waiting = beside.submit(self._by_words, lexical, parsed, depth, admitted)
-            nearest, _ = self._by_vector(matrix, request.query, depth, admitted)
+            nearest, _ = self._by_vector(matrix, _meaning(query, parsed), depth, allowed)
             words = waiting.result()
         ranked = reciprocal_ranks([words.chunk_ids, [chunk_id for chunk_id, _ in nearest]], self.settings.search.rrf_k)
         shares = dict(zip(words.chunk_ids, words.shares, strict=True))
@@ -170,12 +187,21 @@ class Searcher:
         except LexicalDamaged:  # damage inside a segment shows only now
             return self.reader.rebuilt_lexical().search(parsed, limit, admitted)
 
+    def _allowed(self, parsed: ParsedQuery, admitted: frozenset[int] | None) -> Ids | None:
+        """The chunks that a vector may find, ascending: of admitted documents, without the words that are excluded."""
+        allowed = None if admitted is None else filters.chunk_ids(self.reader.connection, admitted)
+        if not parsed.excluded:
+            return allowed
+        lexical = self.reader.lexical()
+        excluded = self._by_words(lexical, ParsedQuery(phrases=parsed.excluded), max(1, lexical.count()), admitted)
+        live = self.reader.matrix().ids if allowed is None else allowed
+        return np.setdiff1d(live, excluded.chunk_ids)
+
     def _by_vector(
-        self, matrix: Matrix, query: str, limit: int, admitted: frozenset[int] | None
+        self, matrix: Matrix, query: str, limit: int, allowed: Ids | None
     ) -> tuple[list[tuple[int, float]], int]:
         if matrix.header.model != self._model().spec.key:
             raise ModelMismatch("the store switched to another model during the search", "ask again")
-        allowed = None if admitted is None else filters.chunk_ids(self.reader.connection, admitted)
         assert self._embedder is not None  # `_possible_mode` loaded it  # noqa: S101
         nearest = matrix.search(self._embedder.embed_query(query), limit, allowed)  # type: ignore[arg-type]
         scores = [max(0.0, score) for score in nearest.scores]
@@ -184,12 +210,10 @@ class Searcher:
     def _hits(self, ranking: Ranking, request: Request) -> list[Hit]:
         """The best chunks that exist, as the answer has them."""
         kept = [(chunk_id, score) for chunk_id, score in ranking.ranked if score >= request.min_score]
-        chunks = documents.chunks_by_ids(self.reader.connection, [chunk_id for chunk_id, _ in kept])
-        chosen: list[tuple[ChunkRow, float]] = []
         seen: set[int] = set()
-        for chunk_id, score in kept:
-            chunk = chunks.get(chunk_id)
-            if chunk is None or (request.group and chunk.document_id in seen):
+        chosen: list[tuple[ChunkRow, float]] = []
+        for chunk, score in self._existing(kept):
+            if request.group and chunk.document_id in seen:
                 continue
             seen.add(chunk.document_id)
             chosen.append((chunk, score))
@@ -197,6 +221,13 @@ class Searcher:
                 break
         rows = documents.by_ids(self.reader.connection, {chunk.document_id for chunk, _ in chosen})
         return [_hit(chunk, rows[chunk.document_id], score, ranking) for chunk, score in chosen]
+
+    def _existing(self, ranked: Sequence[tuple[int, float]]) -> Iterator[tuple[ChunkRow, float]]:
+        """Those of the ranked chunks that the store still has."""
+        for first in range(0, len(ranked), ROWS_A_QUERY):
+            part = ranked[first : first + ROWS_A_QUERY]
+            chunks = documents.chunks_by_ids(self.reader.connection, [chunk_id for chunk_id, _ in part])
+            yield from ((chunks[chunk_id], score) for chunk_id, score in part if chunk_id in chunks)
 
 
 def _hit(chunk: ChunkRow, document: DocumentRow, score: float, ranking: Ranking) -> Hit:
@@ -242,7 +273,27 @@ def _is_weak(best: Hit) -> bool:
     return (share or 0.0) < WEAK_SHARE and (cosine or 0.0) < WEAK_COSINE
 
 
-def _nothing_to_look_for(parsed: ParsedQuery) -> str:
+def _meaning(query: str, parsed: ParsedQuery) -> str:
+    """What the model is asked: the query as it was typed; without the words that it excludes, if there are any."""
+    if not parsed.excluded:
+        return query
+    return " ".join([word.text for word in parsed.words] + [phrase.text for phrase in parsed.phrases])
+
+
+def _remarks(
+    parsed: ParsedQuery, mode: Mode, admitted: frozenset[int] | None, ranking: Ranking, hits: Sequence[Hit]
+) -> Iterator[str]:
+    """What the caller should know to read an answer aright, above all an empty one."""
     if parsed.is_only_exclusions:
-        return "the query only excludes: say what to look for as well"
-    return "the query holds no letter or digit to look for"
+        yield "the query only excludes: say what to look for as well"
+    elif parsed.is_empty and mode == "keyword":
+        yield "the query holds no letter or digit to look for"
+    if parsed.is_cut:
+        yield f"only the first {MOST_WORDS} words of the query were searched"
+    if admitted is not None and not admitted:
+        yield "no document passes the filters"
+    if ranking.unknown:
+        words = ", ".join(f'"{word}"' for word in ranking.unknown)
+        yield f"no document has {words}; similar words were searched where there are any"
+    if hits and _is_weak(hits[0]):
+        yield "no good match: the best hit is only loosely related to the query"

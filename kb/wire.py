@@ -5,6 +5,7 @@ A stable contract: fields may be added, never renamed or removed. `docs/schema.j
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -83,6 +84,13 @@ class SearchAnswers(Answer, frozen=True, kw_only=True):
     """Several queries asked at once, answered in their order."""
 
     answers: tuple[SearchAnswer, ...]
+
+    @classmethod
+    def of(cls, answers: Iterable[SearchAnswer]) -> SearchAnswers:
+        """Each warning once more, for those who look here only."""
+        every = tuple(answers)
+        warnings = dict.fromkeys(warning for answer in every for warning in answer.warnings)
+        return cls(answers=every, took_ms=round(sum(answer.took_ms for answer in every), 3), warnings=tuple(warnings))
 
 
 class AddedFile(msgspec.Struct, frozen=True, kw_only=True):

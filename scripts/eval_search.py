@@ -67,7 +67,9 @@ def qmd(data_dir: Path) -> None:
 
 
 def weak(data_dir: Path) -> None:
-    add_paths(data_dir, Settings(), AddRequest(paths=(COLLECTIONS / "claude_docs" / "pages_md",), recursive=True), Silent())
+    add_paths(
+        data_dir, Settings(), AddRequest(paths=(COLLECTIONS / "claude_docs" / "pages_md",), recursive=True), Silent()
+    )
     print(f"{'best hit of':<32}{'percentile':>11}{'fts':>8}{'vector':>8}")
     for name in ("claude_docs", UNANSWERABLE):
         answers = search(data_dir, Settings(), [Request(query=q.text, top=1) for q in questions(name)])

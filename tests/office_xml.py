@@ -31,7 +31,9 @@ def run(text: str, properties: str = "") -> str:
     return f'<w:r><w:rPr>{properties}</w:rPr><w:t xml:space="preserve">{text}</w:t></w:r>'
 
 
-def write_docx(path: Path, body: str, parts: dict[str, str] | None = None, main: str = "document") -> Path:
+def write_docx(
+    path: Path, body: str, parts: dict[str, str] | None = None, main: str = f"{WORD_TYPE}.document.main+xml"
+) -> Path:
     """A Word file with this body; `parts` are kind -> XML inside the root element of the kind (footnotes, header ...)."""
     roots = {"footnotes": "footnotes", "endnotes": "endnotes", "comments": "comments", "header": "hdr", "footer": "ftr"}
     given = parts or {}
@@ -47,7 +49,7 @@ def write_docx(path: Path, body: str, parts: dict[str, str] | None = None, main:
             '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
             '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
             '<Default Extension="xml" ContentType="application/xml"/>'
-            f'<Override PartName="/word/document.xml" ContentType="{WORD_TYPE}.{main}.main+xml"/>{types}</Types>',
+            f'<Override PartName="/word/document.xml" ContentType="{main}"/>{types}</Types>',
         )
         archive.writestr(
             "_rels/.rels",

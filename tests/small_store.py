@@ -55,7 +55,7 @@ def add(folder: Path, *new: NewDocument, without_vectors: bool = False) -> list[
         for each in new:
             rows = {} if without_vectors else {piece.text_hash: vector(piece.text) for piece in each.chunks}
             with writer.transaction() as seq:
-                ids.append(writer.insert(each, rows, seq=seq))
+                ids.append(writer.insert(each, rows, BUILT.model_key, seq=seq))
     return ids
 
 

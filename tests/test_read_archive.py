@@ -81,6 +81,15 @@ def test_a_member_longer_than_the_directory_says_is_never_read_beyond(tmp_path):
         open_it(path)
 
 
+def test_a_damaged_member_is_said_to_be_damaged(tmp_path):
+    path = zipped(tmp_path / "a.docx", **{"a.xml": bytes(range(256)) * 40})
+    content = bytearray(path.read_bytes())
+    content[40:60] = b"\xff" * 20
+    path.write_bytes(content)
+    with pytest.raises(UnreadableFile, match="damaged"):
+        open_it(path)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
 def test_xml_that_declares_entities_is_refused(tmp_path, encoding):
     laughs = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]><x>&b;</x>'

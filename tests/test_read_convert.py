@@ -15,9 +15,7 @@ from kb.types import Block
 
 @pytest.mark.parametrize("module", [tables, sheet_value])
 def test_the_examples_in_the_docstrings_hold(module):
-    import datetime
-
-    assert doctest.testmod(module, extraglobs={"datetime": datetime}).failed == 0
+    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize(

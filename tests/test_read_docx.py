@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import docx as python_docx
 import pytest
-from docx import Document as new_document
 from docx.enum.text import WD_BREAK
 from office_xml import paragraph, run, write_docx
 
@@ -33,7 +33,7 @@ def text_under(document: Document, *heading: str) -> str:
 
 
 def test_headings_make_the_chain_and_stand_in_the_text(tmp_path):
-    made = new_document()
+    made = python_docx.Document()
     made.add_heading("Manual", 0)
     made.add_heading("Config", 1)
     made.add_paragraph("How to set it.")
@@ -52,7 +52,7 @@ def test_headings_make_the_chain_and_stand_in_the_text(tmp_path):
 
 
 def test_core_properties_are_metadata_and_the_title_there_wins(tmp_path):
-    made = new_document()
+    made = python_docx.Document()
     made.add_paragraph("x")
     made.core_properties.title = "Yearly report"
     made.core_properties.author = "Ann Example"
@@ -63,7 +63,7 @@ def test_core_properties_are_metadata_and_the_title_there_wins(tmp_path):
 
 
 def test_a_table_is_one_markdown_block_with_merged_cells_repeated(tmp_path):
-    made = new_document()
+    made = python_docx.Document()
     table = made.add_table(3, 3)
     for row in range(3):
         for column in range(3):
@@ -79,7 +79,7 @@ def test_a_table_is_one_markdown_block_with_merged_cells_repeated(tmp_path):
 
 
 def test_a_table_in_a_table_is_a_table_of_its_own(tmp_path):
-    made = new_document()
+    made = python_docx.Document()
     outer = made.add_table(2, 2)
     for at, text in enumerate(("Name", "Details", "Pump", "see below")):
         outer.cell(at // 2, at % 2).text = text
@@ -94,7 +94,7 @@ def test_a_table_in_a_table_is_a_table_of_its_own(tmp_path):
 
 
 def test_lists_keep_their_nesting_and_numbers(tmp_path):
-    made = new_document()
+    made = python_docx.Document()
     made.add_paragraph("one", style="List Number")
     made.add_paragraph("two", style="List Number")
     made.add_paragraph("between")
@@ -104,7 +104,7 @@ def test_lists_keep_their_nesting_and_numbers(tmp_path):
 
 
 def test_formatting_inside_a_word_does_not_cut_it(tmp_path):
-    made = new_document()
+    made = python_docx.Document()
     line = made.add_paragraph("The for")
     line.add_run("mula").bold = True
     line.add_run(" of water is H")
@@ -155,7 +155,7 @@ def test_footnotes_endnotes_and_comments_with_replies_are_text_under_their_headi
 
 
 def test_page_headers_and_footers_are_text_once_and_page_numbers_are_not(tmp_path):
-    made = new_document()
+    made = python_docx.Document()
     made.add_paragraph("body")
     for section in (made.sections[0], made.add_section()):
         section.header.is_linked_to_previous = False
@@ -210,7 +210,7 @@ def test_an_equation_stays_readable_in_its_sentence(tmp_path):
 
 
 def test_code_paragraphs_are_one_code_block(tmp_path):
-    made = new_document()
+    made = python_docx.Document()
     for line in ("def f(x):", "    return x * 2"):
         made.add_paragraph().add_run(line).font.name = "Courier New"
     made.save(tmp_path / "a.docx")
@@ -219,7 +219,7 @@ def test_code_paragraphs_are_one_code_block(tmp_path):
 
 
 def test_a_picture_gives_its_alternative_text_and_is_not_decoded(tmp_path):
-    made = new_document()
+    made = python_docx.Document()
     picture = tmp_path / "p.png"
     picture.write_bytes(PNG)
     shape = made.add_paragraph("Figure 1").add_run().add_picture(str(picture))
@@ -229,20 +229,33 @@ def test_a_picture_gives_its_alternative_text_and_is_not_decoded(tmp_path):
 
 
 def test_page_breaks_leave_nothing_behind(tmp_path):
-    made = new_document()
+    made = python_docx.Document()
     made.add_paragraph("one").add_run().add_break(WD_BREAK.PAGE)
     made.add_paragraph("two")
     made.save(tmp_path / "a.docx")
     assert all_text(read(tmp_path / "a.docx")) == "one\n\ntwo"
 
 
-def test_documents_with_macros_and_templates_are_read(tmp_path):
-    for main in ("template",):
-        path = write_docx(tmp_path / f"{main}.dotx", paragraph("form letter"), main=main)
-        assert all_text(read(path)) == "form letter"
+@pytest.mark.parametrize(
+    "main",
+    [
+        "application/vnd.ms-word.document.macroEnabled.main+xml",
+        "application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml",
+    ],
+)
+def test_documents_with_macros_and_templates_are_read(tmp_path, main):
+    assert all_text(read(write_docx(tmp_path / "a.docm", paragraph("form letter"), main=main))) == "form letter"
 
 
-def test_a_body_without_text_gives_no_blocks_or_a_clear_error(tmp_path):
+def test_text_that_docling_leaves_out_is_kept_at_the_end_with_a_warning(tmp_path):
+    unknown = f'<mc:AlternateContent><mc:Choice Requires="v9">{paragraph("from the future")}</mc:Choice></mc:AlternateContent>'
+    document = body(tmp_path, paragraph("body") + unknown)
+    assert [block.text for block in document.blocks] == ["body", "from the future"]
+    assert document.warnings == ("passages that could not be placed are at the end: 1",)
+
+
+def test_a_document_without_text_is_said_to_hold_none(tmp_path):
     path = write_docx(tmp_path / "empty.docx", "<w:p/>")
     with pytest.raises(UnreadableFile, match="holds no text"):
         read(path)

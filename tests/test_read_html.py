@@ -115,7 +115,7 @@ def test_formatting_and_links_do_not_cut_a_word_or_a_sentence(tmp_path):
 
 
 def test_typographic_characters_stay_as_written(tmp_path):
-    line = "“Ducks” – 1987—99 … don’t می‌خواهم 👩‍👧"
+    line = "“Ducks” – 1987—99 … don’t می‌خواهم 👩‍👧"  # noqa: RUF001 these signs are meant
     assert body(tmp_path, f"<p>{line}</p>") == line
 
 
@@ -308,3 +308,34 @@ def test_no_word_of_a_real_page_is_lost(name):
 def test_soft_hyphens_do_not_part_a_word(tmp_path):
     document = page(tmp_path, "<p>exam&shy;ple and zero&#8203;width")
     assert (document.blocks[0].text, document.warnings) == ("example and zerowidth", ())
+
+
+def test_text_where_html_allows_none_is_kept_at_the_end_with_a_warning(tmp_path):
+    document = page(tmp_path, "<table><tr>stray<td>a<td>b</table>")
+    assert document.blocks[-1].text == "stray"
+    assert document.warnings == ("passages that could not be placed are at the end: 1",)
+
+
+def test_the_footer_of_an_article_and_folded_text_in_a_cell_are_read_once(tmp_path):
+    text = body(
+        tmp_path,
+        f"<article>{LONG}<footer>By Ann in 2024</footer>"
+        "<table><tr><td>a<td><details><summary>More</summary>inside</details></table></article>",
+    )
+    assert text.count("By Ann in 2024") == 1
+    assert text.count("inside") == 1
+
+
+def test_a_list_of_definitions_without_terms_loses_nothing(tmp_path):
+    assert body(tmp_path, "<dl><dd>one<dl><dd>two</dl></dl>") == "- one\n  - two"
+
+
+def test_an_unclosed_list_of_thousands_keeps_its_items(tmp_path):
+    document = page(tmp_path, "<ul>" + "".join(f"<li>item {at}" for at in range(300)) + "</ul>")
+    assert document.warnings == ()
+    assert document.blocks[0].text.split("\n")[299] == "- item 299"
+
+
+def test_what_stands_beside_an_article_is_read_unless_the_article_is_nearly_all(tmp_path):
+    assert "beside" in body(tmp_path, f"<article>{LONG}</article><div>{'text beside it ' * 10}</div>")
+    assert "beside" not in body(tmp_path, f"<article>{LONG}</article><div>beside</div>")

@@ -149,9 +149,9 @@ def test_an_old_deck_is_refused_with_a_word_on_what_to_do(tmp_path):
 
 
 def test_a_word_file_under_the_wrong_name_is_one_clear_line(tmp_path):
-    from docx import Document as new_document
+    import docx as python_docx
 
-    new_document().save(str(tmp_path / "a.pptx"))
+    python_docx.Document().save(str(tmp_path / "a.pptx"))
     with pytest.raises(UnreadableFile, match="damaged"):
         read(tmp_path / "a.pptx")
 

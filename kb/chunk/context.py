@@ -31,7 +31,7 @@ def common_heading(section: Sequence[Block]) -> tuple[str, ...]:
 
 def context_of(section: Sequence[Block], *, include: bool) -> str:
     heading = ARROW.join(common_heading(section))
-    given = section[0].context if include else ""
+    given = section[0].context if include and section[0].kind != "table" else ""  # a table's goes into the text
     return "\n".join(part for part in (heading, given) if part)
 
 

@@ -33,14 +33,21 @@ def pack(
     tokens = 0
     joins: dict[str, Any] = {}
     for unit in units:
-        if group and tokens + unit.tokens > limits.max_tokens:
+        if group and (unit.repeated or tokens + unit.tokens > limits.max_tokens):  # a repetition opens a chunk
             chunks.append(_chunk(group, counter, context, {**metadata, **joins}))
             group = _overlap(group[-1], limits, counter, room=limits.max_tokens - unit.tokens)
             tokens = sum(repeated.tokens for repeated in group)
-            joins = {"overlap": len(group[0].text)} if group else {"joint": unit.joint} if unit.joint != "\n\n" else {}
+            joins = _joins(group[0] if group else None, unit)
         group.append(unit)
         tokens += unit.tokens
     return [*chunks, _chunk(group, counter, context, {**metadata, **joins})] if group else chunks
+
+
+def _joins(overlap: Unit | None, first: Unit) -> dict[str, Any]:
+    """How a chunk follows the one before it."""
+    if overlap or first.repeated:
+        return {"overlap": len(overlap.text) if overlap else first.repeated}
+    return {"joint": first.joint} if first.joint != "\n\n" else {}
 
 
 def joined(chunks: Iterable[tuple[str, dict[str, Any]]]) -> str:
@@ -60,7 +67,7 @@ def _overlap(last: Unit, limits: Limits, counter: TokenCounter, *, room: int) ->
         return []
     offsets = counter.offsets(last.text)
     if len(offsets) <= wanted:
-        return [last]
+        return [last] if last.tokens <= wanted else []
     start = offsets[-wanted][0]
     while start < len(last.text) and not last.text[start - 1].isspace():  # not in the middle of a word
         start += 1

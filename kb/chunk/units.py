@@ -34,6 +34,8 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     lines: Lines | None = None
     divisible: bool = True
     """Prose, whose end may be repeated as overlap."""
+    repeated: int = 0
+    """Characters at the start that an earlier unit said already: a table's header over its further rows."""
 
 
 def units_of(section: Sequence[Block], budget: int, counter: TokenCounter, *, titled: bool) -> list[Unit]:
@@ -46,6 +48,8 @@ def units_of(section: Sequence[Block], budget: int, counter: TokenCounter, *, ti
             lines = None if block.lines is None else Lines(block.lines.first, block.lines.first)
             units += _cut(msgspec.structs.replace(block, text=title, kind="text", lines=lines), budget, counter)
         heading = block.heading
+        if block.kind == "table" and block.context:  # its caption, or what else it needs to be understood
+            units += _cut(msgspec.structs.replace(block, text=block.context, kind="text"), budget, counter)
         units += _units_of_block(block, budget, counter)
     return units
 
@@ -143,37 +147,43 @@ def _table(block: Block, budget: int, counter: TokenCounter) -> Iterator[Unit]:
     if head_tokens > budget // 2:  # a header that leaves no room for rows is not repeated
         header, head_tokens = [], 0
     group: list[str] = []
-    first = len(header)
+    begun = 0
+    is_first = True
     tokens = head_tokens
     for number, row in enumerate(rows[len(header) :], start=len(header)):
         count = counter.count(row)
-        if group and tokens + count > budget:
-            yield _rows(block, header, group, first, tokens)
-            group, tokens = [], head_tokens
-        if not group:
-            first = number
+        if group and (tokens + count > budget or head_tokens + count > budget):
+            yield _rows(block, header, group, begun, tokens, is_first=is_first)
+            group, tokens, is_first = [], head_tokens, False
         if head_tokens + count > budget:
+            if is_first and header:
+                yield _rows(block, header, [], number, head_tokens, is_first=True)
+            is_first = False
             yield from _long_row(block, row, number, budget, counter)
             continue
+        if not group:
+            begun = number
         group.append(row)
         tokens += count
     if group:
-        yield _rows(block, header, group, first, tokens)
+        yield _rows(block, header, group, begun, tokens, is_first=is_first)
 
 
-def _rows(block: Block, header: list[str], rows: list[str], first: int, tokens: int) -> Unit:
+def _rows(block: Block, header: list[str], rows: list[str], begun: int, tokens: int, *, is_first: bool) -> Unit:
+    """Rows from number `begun` on, under the header; the first rows bring the header's own lines with them."""
     lines = None
     if block.lines is not None:
-        lines = Lines(block.lines.first + first, block.lines.first + first + len(rows) - 1)
-    text = "\n".join([*header, *rows])
+        top = block.lines.first + (0 if is_first else begun)
+        lines = Lines(top, block.lines.first + begun + len(rows) - 1)
     return Unit(
-        text=text, tokens=tokens, joint="\n\n", heading=block.heading, page=block.page, lines=lines, divisible=False
-    )
+        text="\n".join([*header, *rows]), tokens=tokens, joint="\n\n" if is_first else "\n", heading=block.heading,
+        page=block.page, lines=lines, divisible=False, repeated=0 if is_first else len("\n".join(header)),
+    )  # fmt: skip
 
 
 def _long_row(block: Block, row: str, number: int, budget: int, counter: TokenCounter) -> Iterator[Unit]:
     lines = None if block.lines is None else Lines(block.lines.first + number, block.lines.first + number)
-    alone = msgspec.structs.replace(block, text=row, kind="text", lines=lines)
+    alone = msgspec.structs.replace(block, text=row, lines=lines)
     yield from _within(alone, 0, len(row), "\n", budget, counter, (SENTENCE,))
 
 

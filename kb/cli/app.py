@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import version as installed_version
-from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -46,6 +44,8 @@ Reference = Annotated[str, typer.Argument(metavar="ID|PATH", help="A document's 
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version as installed_version  # 20 ms that no other command needs
+
         print(installed_version("kb-search"))
         raise typer.Exit
 
@@ -157,8 +157,9 @@ def search(
     answers = run(here.data_dir, here.settings, requests)
     chosen = "json" if as_json else format_ or wanted.default_format
     as_json = chosen == "json" or (chosen == "auto" and not terminal())
-    answer = SearchAnswers(answers=tuple(answers), took_ms=sum(a.took_ms for a in answers)) if also else answers[0]
-    return emit(answer, lambda _: chain.from_iterable(render.search(one) for one in answers), as_json=as_json)
+    if not also:
+        return emit(answers[0], render.search, as_json=as_json)
+    return emit(SearchAnswers.of(answers), render.searches, as_json=as_json)
 
 
 @app.command()

@@ -18,15 +18,16 @@ from kb.errors import Exit, KbError
 from kb.wire import ErrorBody, Failure
 from models.errors import ModelError
 
-JSON_FLAG = re.compile(r"--json|--format=json|-[a-su-z]*j[a-z]*")
-"""-j may stand among other letters (-rj)."""
+JSON_FLAG = re.compile(r"--json|--format=json|-[a-mo-su-z]*j[a-z]*")
+"""-j may stand among other letters (-rj), but not behind one that takes a value (-n, -t)."""
 UsageFault = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 """ClickException, of the click that typer carries or brings: where it lives depends on typer's version."""
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; returns its exit code (`kb.errors.Exit`)."""
-    arguments = [os.fsencode(argument).decode("utf-8", "replace") for argument in arguments]
+    # What is not UTF-8 in an argument could be neither looked up nor answered in JSON.
+    arguments = [argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for argument in arguments]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that is not UTF-8 shows `?`
     try:
@@ -37,7 +38,7 @@ def run(arguments: Sequence[str]) -> int:
         # The reader has gone; what Python still holds must not be flushed into the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OK
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  none may end in a trace without an answer
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error)
             return Exit.USAGE
@@ -63,18 +64,21 @@ def _refusal(error: Exception) -> ErrorBody:
     if isinstance(error, UsageFault):
         message: str = error.format_message()  # type: ignore[attr-defined]
         return ErrorBody(code=name, message=message, hint=_usage_hint(error), exit_code=Exit.USAGE)
-    if isinstance(error, KbError):
-        return ErrorBody(code=name, message=error.message, hint=error.hint, exit_code=error.exit_code)
-    if isinstance(error, StoreError):
-        code = Exit.NOT_FOUND if isinstance(error, StoreMissing) else Exit.STORE
-        return ErrorBody(code=name, message=error.message, hint=error.hint, exit_code=code)
-    if isinstance(error, ModelError):
-        return ErrorBody(code=name, message=error.message, hint=error.hint, exit_code=Exit.MODEL)
-    if isinstance(error, OSError):
+    if isinstance(error, KbError | StoreError | ModelError):
+        return ErrorBody(code=name, message=error.message, hint=error.hint, exit_code=_exit_code(error))
+    if isinstance(error, OSError) or name == "OperationalError":  # of sqlite3: the disk is full, the file read-only
         hint = "check the path, its permissions and the free space"
         return ErrorBody(code=name, message=str(error), hint=hint, exit_code=Exit.INTERNAL)
     traceback.print_exception(error)
     return ErrorBody(code=name, message=f"{name}: {error}", hint="please report it", exit_code=Exit.INTERNAL)
+
+
+def _exit_code(error: KbError | StoreError | ModelError) -> Exit:
+    if isinstance(error, KbError):
+        return error.exit_code
+    if isinstance(error, StoreError):
+        return Exit.NOT_FOUND if isinstance(error, StoreMissing) else Exit.STORE
+    return Exit.MODEL
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from kb.browse import LINE_TYPES
+from kb.cli.columns import with_columns
 from kb.cli.safe import one_line, printable
 from kb.cli.snippet import Marks, snippet
 from kb.wire import (
@@ -24,6 +26,7 @@ from kb.wire import (
     ReindexAnswer,
     RemoveAnswer,
     SearchAnswer,
+    SearchAnswers,
     ShowAnswer,
     TagAnswer,
 )
@@ -40,6 +43,13 @@ def search(answer: SearchAnswer) -> Iterator[str]:
         yield ""
     if not answer.results:
         yield f"Nothing found for: {one_line(answer.query)}"
+
+
+def searches(answer: SearchAnswers) -> Iterator[str]:
+    marks = Marks.for_terminal()
+    for one in answer.answers:
+        yield marks.bold(f"== {one_line(one.query)} ==")
+        yield from search(one)
 
 
 def _facts(hit: Hit) -> list[str]:
@@ -126,8 +136,9 @@ def show(answer: ShowAnswer) -> Iterator[str]:
 
 
 def get(answer: GetAnswer) -> Iterator[str]:
-    """The text itself: safe on a terminal, verbatim in a pipe."""
-    yield printable(answer.text) if sys.stdout.isatty() else answer.text.encode("utf-8", "replace").decode()
+    """The plain text: safe on a terminal, as it is in a pipe. Tables that a reader made are columns."""
+    text = answer.text if answer.document.type in LINE_TYPES else with_columns(answer.text)
+    yield printable(text) if sys.stdout.isatty() else text.encode("utf-8", "replace").decode()
 
 
 def removed(answer: RemoveAnswer) -> Iterator[str]:

@@ -8,7 +8,9 @@ inside an archive is never opened, so nesting cannot multiply anything; nothing 
 
 from __future__ import annotations
 
+import lzma
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +44,7 @@ def open_archive(source: Source, options: ReadOptions) -> Iterator[zipfile.ZipFi
             yield archive
     except FileNotFoundError as error:
         raise NotFound(f"{source.path}: no such file") from error
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
         raise _not_an_archive(source) from error
     except OSError as error:
         reason = error.strerror or "damaged archive"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kb.read import table_data
 from kb.read.tables import markdown_table
 from kb.types import Block
 
@@ -18,11 +19,10 @@ if TYPE_CHECKING:
 
 Heading = tuple[int, str]
 
-OPENERS = "([{«“‘¿¡/"  # no space after these when inline parts are joined
-CLOSERS = ".,;:!?)]}»”’/%"  # nor before these
+OPENERS = "([{«“‘¿¡/"  # noqa: RUF001 these signs are meant; no space after these when inline parts are joined
+CLOSERS = ".,;:!?)]}»”’/%"  # noqa: RUF001 as above; nor before these
 INDENT = "  "
 MAX_LEVEL = 6  # of markdown's headings
-MAX_TABLE_CELLS = 2_000_000  # a grid of spans; beyond it only the cells that hold text are written
 PAGE_FURNITURE = "Page header or footer"
 
 
@@ -187,8 +187,8 @@ class _Walker:
         """The table as a block, then the tables and code that its cells hold as blocks of their own."""
         nested: list[Any] = []
         texts = [(cell, self.cell_text(cell, nested)) for cell in data.table_cells]
-        rows = _grid(data, texts)
-        header_rows = _header_rows(data)
+        rows = table_data.grid(data, texts)
+        header_rows = table_data.header_rows(data)
         if len(rows) > 1 and len(rows[0]) > 1 and len(set(rows[0])) == 1 and rows[0][0]:  # a title across the table
             caption = " ".join(filter(None, (caption, rows.pop(0)[0])))
             header_rows -= 1
@@ -270,23 +270,3 @@ def _text(item: Any) -> str:
     if item.label == "formula" and text.strip():
         return f"${text.strip()}$"
     return text
-
-
-def _grid(data: Any, texts: list[tuple[Any, str]]) -> list[list[str]]:
-    """The cells in rows; a merged cell's text stands in each place it covers, so that no row loses its meaning."""
-    if data.num_rows * data.num_cols > MAX_TABLE_CELLS:
-        return [[text] for _, text in texts if text]
-    rows = [[""] * data.num_cols for _ in range(data.num_rows)]
-    for cell, text in texts:
-        for row in rows[cell.start_row_offset_idx : cell.end_row_offset_idx]:
-            span = range(cell.start_col_offset_idx, min(cell.end_col_offset_idx, data.num_cols))
-            row[span.start : span.stop] = [text] * len(span)
-    return [row for row in rows if any(row)]
-
-
-def _header_rows(data: Any) -> int:
-    """The rows at the top that hold headers; a header merged across columns has its own headers below."""
-    marked = {cell.start_row_offset_idx for cell in data.table_cells if cell.column_header}
-    count = next((row for row in range(data.num_rows) if row not in marked), data.num_rows)
-    across = any(c.start_row_offset_idx == 0 and 1 < c.col_span < data.num_cols for c in data.table_cells)
-    return max(count, 2 if across else 1)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import posixpath
 import zipfile
-from typing import Any
 from urllib.parse import unquote
 
 import msgspec
 
-from kb.errors import EncryptedFile, NoText, UnreadableFile
+from kb.errors import EncryptedFile, NoText
 from kb.read import epub_package
 from kb.read.archive import open_archive, read_member
 from kb.read.backend import reading

@@ -1,6 +1,6 @@
 """The metadata block at the top of a markdown or text file: YAML between `---` lines, TOML between `+++` lines.
 
-What cannot be parsed stays part of the text, with a warning. YAML aliases are refused: a few lines of them can stand for
+What cannot be parsed is kept as a text of its own, with a warning: read on as markdown it would become a heading. YAML aliases are refused: a few lines of them can stand for
 gigabytes.
 """
 
@@ -15,6 +15,8 @@ from typing import Any
 
 import msgspec
 
+from kb.types import Block, Lines
+
 MAX_CHARACTERS = 64 * 1024
 FENCED = re.compile(r"\A(?P<mark>---|\+\+\+)[ \t]*\n(?P<body>.*?)^(?P=mark)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -25,6 +27,13 @@ class FrontMatter(msgspec.Struct, frozen=True):
     line_count: int
     """Lines of the file that the block takes, its fences included."""
     warning: str | None = None
+    unparsed: str = ""
+    """The block as it stands, where it is no YAML or TOML."""
+
+    @property
+    def kept(self) -> tuple[Block, ...]:
+        """What of it is to be indexed as text: nothing, or the block that could not be parsed."""
+        return (Block(text=self.unparsed, lines=Lines(1, self.line_count)),) if self.unparsed else ()
 
     @property
     def title(self) -> str | None:
@@ -52,7 +61,8 @@ def parse(text: str) -> FrontMatter:
         tree = load(match["body"])
     except ValueError as error:
         reason = str(error).splitlines()[0]
-        return FrontMatter({}, 0, f"front matter is kept as text: {reason}")
+        unparsed = match[0].rstrip("\n")
+        return FrontMatter({}, match[0].count("\n"), f"front matter is kept as text: {reason}", unparsed)
     if not isinstance(tree, dict):
         return NONE  # a horizontal rule, not a block of metadata
     return FrontMatter(_json(tree), match[0].count("\n"))
@@ -65,6 +75,9 @@ def _yaml(body: str) -> Any:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(body, Loader=yaml.SafeLoader)):
             raise ValueError("aliases are not allowed here")
         return yaml.safe_load(body)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 2 if error.problem_mark else 1  # counted from 0, below the fence
+        raise ValueError(f"line {line}: {error.problem}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(str(error) or "nested too deeply") from error
 

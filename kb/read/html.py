@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from kb.errors import NotFound, NoText, UnreadableFile
+from kb.errors import NoText, NotFound, UnreadableFile
 from kb.read import convert, html_carry, html_clean, html_head, leftover
 from kb.read.backend import open_backend, reading
 from kb.read.decode import Decoded, decode
@@ -20,6 +20,7 @@ from kb.types import Block, Document, ReadOptions, Source
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
+    from docling_core.types.doc.document import DoclingDocument
 
 MAX_DEPTH = 120  # Docling takes some six Python frames a level, of Python's 1,000; real pages end at about 60
 
@@ -101,15 +102,15 @@ def html_text(content: bytes) -> Decoded:
     return decode(content)
 
 
-def _docling(soup: BeautifulSoup, path: str) -> convert.DoclingDocument:
+def _docling(soup: BeautifulSoup, path: str) -> DoclingDocument:
     from docling.backend.html_backend import HTMLDocumentBackend
     from docling.datamodel.backend_options import HTMLBackendOptions
     from docling.datamodel.base_models import InputFormat
 
-    options = HTMLBackendOptions(add_title=False, infer_furniture=False)
+    options = HTMLBackendOptions.model_validate({"add_title": False, "infer_furniture": False})
     backend = open_backend(HTMLDocumentBackend, InputFormat.HTML, b"<html></html>", path, options)
     backend.soup = soup
-    document: convert.DoclingDocument = backend.convert()
+    document: DoclingDocument = backend.convert()
     return document
 
 

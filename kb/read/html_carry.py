@@ -31,7 +31,7 @@ FLATTENED = ("li", "dt", "dd", "p", "h1", "h2", "h3", "h4", "h5", "h6", "summary
 
 def load(soup: BeautifulSoup) -> list[str]:
     """Puts the marks and carriers into the page; returns the codes, by number."""
-    from bs4 import NavigableString
+    from bs4.element import NavigableString
 
     for text in soup.find_all(string=True):
         text.replace_with(NavigableString(text.translate(LOAD)))

@@ -43,12 +43,12 @@ CHROME = ("nav", "aside", "header", "footer")
 CHROME_ROLES = ("navigation", "banner", "contentinfo", "complementary", "search")
 CHROME_IN_MAIN = ("nav", "navigation", "search")
 SECTIONS = ("main", "article", "section")  # a header or footer in one of these is the section's, not the page's
-MAIN = ("main", "article")
-MAIN_SHARE = 0.5  # of the text that is no chrome
+MAIN_SHARE = {"main": 0.5, "article": 0.75}  # of the text that is no chrome; beside an article may stand more content
+CHROME_SHARE = 0.5  # more than this of a page marked as navigation: the mark is not believed
 INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 PERMALINK = re.compile(r"[¶#§🔗]?")
-LAYOUT = ["table", *HEADINGS, "pre"]  # what a table of data does not hold
+LAYOUT = ["table", *HEADINGS, "pre", "details"]  # what a table of data does not hold
 MAX_SPAN = 1000  # the HTML standard's own limit for columns
 LINE_NUMBERS = re.compile(r"[\d\s]+")
 
@@ -71,6 +71,8 @@ def clean(soup: BeautifulSoup) -> None:
         tag.unwrap()
     for tag in soup.find_all(PREFORMATTED):
         tag.name = "pre"
+    for tag in soup.find_all(["header", "footer"]):
+        tag.name = "div"  # of an article, so text; Docling would put it beside the page
     _merge_strings(soup)
 
 
@@ -115,15 +117,15 @@ def _keep_main(soup: BeautifulSoup) -> None:
     known = {id(tag) for tag in chrome}
     whole = _length(body)
     rest = whole - sum(_length(tag) for tag in chrome if not any(id(parent) in known for parent in tag.parents))
-    for kind in MAIN:
+    for kind, share in MAIN_SHARE.items():
         found = [tag for tag in tags if kind in (tag.name, _role(tag))]
-        if len(found) == 1 and _length(found[0]) >= MAIN_SHARE * max(rest, 1):
+        if len(found) == 1 and _length(found[0]) >= share * max(rest, 1):
             main = found[0].extract()
             body.clear()
             body.append(main)
             _drop(tag for tag in main.find_all(True) if tag.name in CHROME_IN_MAIN or _role(tag) in CHROME_IN_MAIN)
             return
-    if rest >= MAIN_SHARE * whole:  # a page whose whole text is marked as navigation is kept as it is
+    if rest >= CHROME_SHARE * whole:  # a page whose whole text is marked as navigation is kept as it is
         _drop(chrome)
 
 
@@ -192,7 +194,7 @@ def _is_layout(table: Tag) -> bool:
 
 def _merge_strings(soup: BeautifulSoup) -> None:
     """Neighbouring strings become one, without the recursion of bs4's own `smooth`."""
-    from bs4 import NavigableString
+    from bs4.element import NavigableString
 
     for text in soup.find_all(string=True):
         if text.parent is None:

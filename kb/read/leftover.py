@@ -25,7 +25,7 @@ def missing(passages: Iterable[str], blocks: Iterable[Block]) -> list[str]:
 def warning(passages: list[str]) -> tuple[str, ...]:
     """One sentence on passages that had to be put at the end."""
     count = len(passages)
-    return (f"{count:,} passages stood where they could not be placed; they are at the end",) if count else ()
+    return (f"passages that could not be placed are at the end: {count:,}",) if count else ()
 
 
 def block(passages: list[str]) -> tuple[Block, ...]:

@@ -37,7 +37,7 @@ class Piece(msgspec.Struct, frozen=True):
 def read(source: Source, options: ReadOptions) -> Document:  # noqa: ARG001  the interface of every reader
     decoded = read_text(source.path)
     front = frontmatter.parse(decoded.text)
-    blocks = tuple(blocks_of(decoded.text, skip_lines=front.line_count))
+    blocks = (*front.kept, *blocks_of(decoded.text, skip_lines=front.line_count))
     if not blocks:
         raise NoText(f"{source.path}: holds no text", "there is nothing to index")
     warnings = tuple(note for note in (decoded.warning, front.warning) if note)

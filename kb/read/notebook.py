@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def _go_on(text: str, headings: list[Heading]) -> None:
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt().parse(text)
-    for opening, inline in zip(tokens, tokens[1:], strict=False):
+    for opening, inline in pairwise(tokens):
         if opening.type == "heading_open" and opening.level == 0:
             level = int(opening.tag[1:])
             headings[:] = [*((lv, name) for lv, name in headings if lv < level), (level, inline.content)]

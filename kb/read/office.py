@@ -5,7 +5,7 @@ Works on bytes and on the parts that python-docx and python-pptx have loaded; op
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import io
 import re
 import zipfile
@@ -19,7 +19,7 @@ A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 
 CONTENT_TYPES = "[Content_Types].xml"
 VARIANT_TYPE = re.compile(  # what python-docx and python-pptx refuse to open
-    rb"application/vnd\.(ms-word\.(document|template)\.macroEnabled|ms-powerpoint\.(template|slideshow)\.macroEnabled"
+    rb"application/vnd\.(ms-(word|powerpoint)\.(document|template|slideshow)\.macroEnabled(Template)?"
     rb"|openxmlformats-officedocument\.(wordprocessingml\.template|presentationml\.(template|slideshow)))\.main\+xml"
 )
 PROPERTIES = {
@@ -92,7 +92,7 @@ def _internal(part: Any) -> list[Any]:
 def _first(properties: Any, attributes: tuple[str, ...]) -> str | None:
     for attribute in attributes:
         value = getattr(properties, attribute, None)
-        if isinstance(value, datetime.datetime):
+        if isinstance(value, dt.datetime):
             return value.isoformat()
         if value and str(value).strip():
             return str(value).strip()

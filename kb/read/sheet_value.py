@@ -6,7 +6,7 @@ should find what a format shows as `$1,250.00`.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import re
 
 LITERALS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
@@ -18,18 +18,18 @@ SIGNIFICANT_DIGITS = 15  # what a spreadsheet keeps; more would show 0.1 + 0.2 a
 def shown(value: object, number_format: str = GENERAL) -> str:
     """The text of a value.
 
-    >>> shown(0.125, "0.0%"), shown(0.1 + 0.2), shown(True), shown(datetime.datetime(2024, 2, 29))
+    >>> shown(0.125, "0.0%"), shown(0.1 + 0.2), shown(True), shown(dt.datetime(2024, 2, 29))
     ('12.5%', '0.3', 'TRUE', '2024-02-29')
     """
     match value:
         case bool():
             return "TRUE" if value else "FALSE"
-        case datetime.datetime():
-            at_midnight = value.time() == datetime.time()
+        case dt.datetime():
+            at_midnight = value.time() == dt.time()
             return value.date().isoformat() if at_midnight else value.isoformat(sep=" ", timespec="seconds")
-        case datetime.date() | datetime.time():
+        case dt.date() | dt.time():
             return value.isoformat()
-        case datetime.timedelta():
+        case dt.timedelta():
             minutes, seconds = divmod(round(value.total_seconds()), 60)
             return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
         case int() | float():

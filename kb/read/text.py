@@ -13,10 +13,11 @@ def read(source: Source, options: ReadOptions) -> Document:  # noqa: ARG001  the
     front = frontmatter.parse(decoded.text)
     lines = decoded.text.rstrip("\n").split("\n")[front.line_count :]
     text = "\n".join(lines)
-    if not text.strip():
+    body = Block(text=text, lines=Lines(front.line_count + 1, front.line_count + len(lines)))
+    blocks = (*front.kept, body) if text.strip() else front.kept
+    if not blocks:
         raise NoText(f"{source.path}: holds no text", "there is nothing to index")
-    block = Block(text=text, lines=Lines(front.line_count + 1, front.line_count + len(lines)))
     warnings = tuple(note for note in (decoded.warning, front.warning) if note)
     return Document(
-        blocks=(block,), extractor="text", title=front.title, metadata=front.metadata, tags=front.tags, warnings=warnings
+        blocks=blocks, extractor="text", title=front.title, metadata=front.metadata, tags=front.tags, warnings=warnings
     )

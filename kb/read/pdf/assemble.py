@@ -13,7 +13,7 @@ from itertools import pairwise
 import msgspec
 
 from kb.read.pdf.parts import PageParts, Part
-from kb.read.pdf.prose import BROKEN_WORD, MAX_HEADING_CHARS, MAX_WORD_CHARS, joined
+from kb.read.pdf.prose import MAX_HEADING_CHARS, broken_word, joined
 from kb.types import Block
 
 MIN_BOOKMARKS = 2
@@ -154,7 +154,7 @@ def _with_whole_words(pages: list[PageParts]) -> list[PageParts]:
         if not head or not tail or {head[0].kind, tail[0].kind} != {"text"} or head[0].rank or tail[0].rank:
             continue
         word, _, rest = tail[0].text.partition(" ")
-        if BROKEN_WORD.search(head[0].text[-MAX_WORD_CHARS:]) and word[:1].islower() and rest:
+        if broken_word(head[0].text) and word[:1].islower() and rest:
             whole = msgspec.structs.replace(head[0], text=joined(head[0].text, word))
             cut = msgspec.structs.replace(tail[0], text=rest)
             pages[position] = msgspec.structs.replace(page, parts=(*page.parts[:-1], whole))

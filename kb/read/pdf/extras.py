@@ -54,8 +54,6 @@ def attachments(document: Any) -> list[str]:
 
 def notes(page: Any, printed: str) -> str:
     """Values of form fields and comments that the page's own text does not show, one a line."""
-    if not page.annot_xrefs():  # fields, comments and links alike
-        return ""
     shown = _squeezed(printed)
     found = [line for line in (*_fields(page), *_comments(page)) if _squeezed(line.split(": ", 1)[-1]) not in shown]
     return "\n".join(dict.fromkeys(found))

@@ -14,7 +14,7 @@ import msgspec
 from kb.read.pdf.page import Line, PageText
 
 MIN_REPEATS = 3
-EDGE_ROWS = 3  # rows from the top and from the bottom that may be furniture
+EDGE_ROWS = 2  # rows from the top and from the bottom that may be furniture
 MAX_FURNITURE_CHARS = 100
 EDGE_SHARE = 0.15  # of the page's height
 NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
@@ -55,9 +55,7 @@ def _key(line: Line) -> Key:
 def _edge_lines(page: PageText) -> list[Line]:
     top, bottom = EDGE_SHARE * page.height, (1 - EDGE_SHARE) * page.height
     candidates = [
-        line
-        for line in page.lines
-        if (line.y1 < top or line.y0 > bottom) and len(line.text) <= MAX_FURNITURE_CHARS
+        line for line in page.lines if (line.y1 < top or line.y0 > bottom) and len(line.text) <= MAX_FURNITURE_CHARS
     ]
     heights = sorted({round(line.y0) for line in candidates})
     allowed = set(heights[:EDGE_ROWS]) | set(heights[-EDGE_ROWS:])

@@ -8,6 +8,7 @@ Does not order lines, judge pages or join words.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from kb.read.pdf.opening import import_pymupdf
 
 SCALE = 10  # MuPDF prints whole numbers: tenths of a point are fine enough to tell 10.9 from 10
+BUFFER_BYTES = 32 * 1024  # a full page of text needs 10 to 30 KB
 MIN_DIRECTION_CHARS = 3  # a shorter line does not show its direction
 MIN_SIDEWAYS_SHARE = 0.6  # of the page's characters, before the page is turned
 CONTROL_CHARACTERS = re.compile(rb"[\x00-\x1f]")
@@ -56,13 +58,12 @@ class PageText(msgspec.Struct, frozen=True, gc=False):
     width: float
     height: float
     lines: tuple[Line, ...]
-    image_share: float = 0.0
-    """Of the page's area, 0 to 1."""
-    image_count: int = 0
     vector_count: int = 0
     """Filled or stroked paths: ruling lines, shading, drawings."""
+    has_notes: bool = False
+    """Whether there are form fields or comments."""
     turned: bool = False
-    """Set where the page is stored sideways or upside down and was turned to read it."""
+    """Set where the page is shown sideways or upside down and was turned to read it."""
 
 
 class _Box(msgspec.Struct, gc=False):
@@ -89,7 +90,6 @@ class _Line(msgspec.Struct, gc=False):
 
 class _Block(msgspec.Struct, gc=False):
     type: str
-    bbox: _Box | None = None
     lines: tuple[_Line, ...] = ()
 
 
@@ -100,47 +100,69 @@ class _Page(msgspec.Struct, gc=False):
 _decode = msgspec.json.Decoder(_Page).decode
 
 
-def extract(page: Any) -> PageText:
-    """Read a `pymupdf.Page`. A page whose text runs sideways is turned in memory, and stays so for later readers."""
-    turned = page.rotation != 0
-    if turned:
-        page.remove_rotation()  # else text has the coordinates of the page before its rotation, and images those after
+def extract(document: Any, number: int) -> PageText:
+    """Read a page, counted from 1, of a `pymupdf.Document`. A page whose text runs sideways is turned in memory.
+
+    Calls MuPDF itself: the objects that PyMuPDF makes for a page cost more than reading its lines from JSON.
+    """
+    pymupdf = import_pymupdf()
+    page = pymupdf.mupdf.fz_load_page(document.this, number - 1)
     blocks = _blocks(page)
-    quarter_turns = _quarter_turns(blocks)
-    if quarter_turns:
-        page.set_rotation(90 * quarter_turns)
-        page.remove_rotation()
+    turns = _quarter_turns(blocks)
+    if turns:
+        shown = document.load_page(number - 1)
+        shown.set_rotation((shown.rotation + 90 * turns) % 360)
+        page = pymupdf.mupdf.fz_load_page(document.this, number - 1)
         blocks = _blocks(page)
-    area = page.rect
-    width, height = area.width, area.height
-    images = [b.bbox for b in blocks if b.type == "image" and b.bbox]
+    pdf_page = pymupdf.mupdf.pdf_page_from_fz_page(page)
+    area = pymupdf.mupdf.fz_bound_page(page)
     return PageText(
-        number=page.number + 1,
-        width=width,
-        height=height,
+        number=number,
+        width=area.x1 - area.x0,
+        height=area.y1 - area.y0,
         lines=tuple(_lines(blocks)),
-        image_share=min(1.0, sum(_shown(b, width, height) for b in images) / (width * height or 1)),
-        image_count=len(images),
         vector_count=sum(b.type == "vector" for b in blocks),
-        turned=turned or quarter_turns > 0,
+        has_notes=bool(pdf_page.pdf_first_annot().m_internal or pdf_page.pdf_first_widget().m_internal),
+        turned=turns > 0,
     )
 
 
+def upright_page(document: Any, number: int) -> Any:
+    """The `pymupdf.Page` that `extract` has read, in the same coordinates, for whoever needs more than its text.
+
+    PyMuPDF gives text in the coordinates of the page before its rotation and images in those after; so it is taken out.
+    """
+    page = document.load_page(number - 1)
+    if page.rotation:
+        page.remove_rotation()
+    return page
+
+
 def text_flags() -> int:
-    """MuPDF's flags for text: ligatures are spelled out and unknown glyphs become U+FFFD, because the two flags that say
-    otherwise are left out.
+    """MuPDF's flags for text: ligatures are spelled out and unknown glyphs become U+FFFD.
+
+    That is because the two flags that say otherwise are left out.
     """
     pymupdf = import_pymupdf()
     return int(pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP)
 
 
-def _blocks(page: Any) -> tuple[_Block, ...]:
+@cache
+def _options() -> Any:
+    """Paths are wanted, images are not: with them MuPDF takes up to 1.5 times as long. Triage asks where they matter."""
     pymupdf = import_pymupdf()
-    mupdf = pymupdf.mupdf
-    text_page = page.get_textpage(flags=text_flags() | pymupdf.TEXT_COLLECT_VECTORS | pymupdf.TEXT_PRESERVE_IMAGES)
-    buffer = mupdf.fz_new_buffer(4096)
+    return pymupdf.mupdf.FzStextOptions(text_flags() | pymupdf.TEXT_COLLECT_VECTORS)
+
+
+def _blocks(page: Any) -> tuple[_Block, ...]:
+    mupdf = import_pymupdf().mupdf
+    text = mupdf.FzStextPage(mupdf.fz_bound_page(page))
+    device = mupdf.fz_new_stext_device(text, _options())
+    mupdf.fz_run_page(page, device, mupdf.FzMatrix(), mupdf.FzCookie())
+    mupdf.fz_close_device(device)
+    buffer = mupdf.fz_new_buffer(BUFFER_BYTES)
     output = mupdf.FzOutput(buffer)
-    mupdf.fz_print_stext_page_as_json(output, text_page.this, float(SCALE))
+    mupdf.fz_print_stext_page_as_json(output, text, float(SCALE))
     output.fz_close_output()
     raw = buffer.fz_buffer_extract()
     try:
@@ -194,10 +216,3 @@ def _turns(line: _Line) -> int:
         return 1 if line.y - box.y > box.h / 2 else 3
     starts_right = line.x - box.x > box.w / 2
     return 2 if starts_right and not RTL_LETTERS.search(line.text) else 0
-
-
-def _shown(box: _Box, width: float, height: float) -> float:
-    """The area in square points of the part of an image that lies on the page."""
-    x0, y0 = max(0.0, box.x / SCALE), max(0.0, box.y / SCALE)
-    x1, y1 = min(width, (box.x + box.w) / SCALE), min(height, (box.y + box.h) / SCALE)
-    return max(0.0, x1 - x0) * max(0.0, y1 - y0)

@@ -35,12 +35,12 @@ MAX_MONO_SHARE = 0.5  # of a document's characters, before typewriter text is ta
 
 BULLET = re.compile(r"^\s*([•‣◦▪●○■□–—*·-]|\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,5}|[IVX]{1,5})[.)])\s")  # noqa: RUF001 these signs are meant
 SENTENCE_ENDS = frozenset(".!?:;。！？؟…")  # noqa: RUF001 these signs are meant
+OPENERS = "([\"'“‘"  # noqa: RUF001 these signs are meant
 CLOSERS = " \"'”’)]"  # noqa: RUF001 these signs are meant
 SOFT_HYPHEN = "\u00ad"
 HYPHENS = frozenset(("-", SOFT_HYPHEN, "\u2010"))
 HYPHENATED = re.compile(r"\w[\w-]*-\w+")
-BROKEN_WORD = re.compile("([\\w-]*[^\\W\\d_])[\u00ad\u2010-]$")
-MAX_WORD_CHARS = 60
+CJK_FIRST = "\u3000"
 CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
 SPACED_CJK = re.compile(f"(?<={CJK.pattern})[ \u3000]+(?={CJK.pattern})")
 LETTER = re.compile(r"[^\W\d_]")
@@ -102,21 +102,24 @@ def parts_of(lines: Sequence[Line], style: Style) -> list[Part]:
 def _paragraph(group: _Group, style: Style) -> str:
     """Lines of one paragraph as one line; items of a list, and lines broken on purpose, stay on lines of their own."""
     pieces: list[str] = []
-    for position, row in enumerate(group.rows):
+    last = group.rows[0]
+    for row in group.rows:
         line = _clean(row.text)
-        if not pieces or not line:
+        if not pieces:
             pieces.append(line)
-        elif (group.is_list and BULLET.match(line)) or _is_broken(group.rows[position - 1], line, style):
+        elif (group.is_list and BULLET.match(line)) or _is_broken(last, line, style):
             pieces += ("\n", line)
         else:
             pieces[-1], space = _seam(pieces[-1], line, style.hyphenated)
             pieces += (space, line)
+        last = row
     return "".join(pieces)
 
 
 def _is_broken(last: Line, line: str, style: Style) -> bool:
-    is_short = last.x1 - last.x0 < BROKEN_LINE_SHARE * style.line_width and not last.vertical
-    return is_short and not line[:1].islower() and bool(LETTER.search(last.text))
+    if last.x1 - last.x0 >= BROKEN_LINE_SHARE * style.line_width or last.vertical or line[:1].islower():
+        return False
+    return LETTER.search(last.text) is not None
 
 
 def joined(head: str, tail: str, hyphenated: frozenset[str] = frozenset()) -> str:
@@ -127,21 +130,30 @@ def joined(head: str, tail: str, hyphenated: frozenset[str] = frozenset()) -> st
 
 def _seam(head: str, tail: str, hyphenated: frozenset[str]) -> tuple[str, str]:
     """What the first line becomes, and what comes between it and the next."""
-    if head[-1:] in HYPHENS and tail[:1].islower():
-        broken = BROKEN_WORD.search(head[-MAX_WORD_CHARS:])
-        if broken:
-            word = tail.split(maxsplit=1)[0].rstrip(".,;:!?)")
-            keeps_hyphen = head[-1] != SOFT_HYPHEN and f"{broken[1]}-{word}" in hyphenated
-            return head if keeps_hyphen else head[:-1], ""
-    if not head.isascii() and CJK.match(head[-1:]) and CJK.match(tail[:1]):
-        return head, ""
-    return head, " "
+    end = head[-1:]
+    if end.isalnum() and end.isascii():  # most lines
+        return head, " "
+    stem = broken_word(head)
+    if stem and tail[:1].islower():
+        word = f"{stem}-{tail.split(maxsplit=1)[0].rstrip('.,;:!?)')}"
+        keeps_hyphen = end != SOFT_HYPHEN and word in hyphenated
+        return head if keeps_hyphen else head[:-1], ""
+    return head, "" if CJK.match(end) and CJK.match(tail[:1]) else " "
+
+
+def broken_word(text: str) -> str | None:
+    """What stands before a hyphen at the end of a text, if it may be the first part of a word."""
+    if text[-1:] not in HYPHENS:
+        return None
+    stem = text[:-1].rsplit(maxsplit=1)[-1:]
+    return stem[0].lstrip(OPENERS) if stem and stem[0][-1].isalpha() else None
 
 
 def _clean(text: str) -> str:
     if text.isascii() and "  " not in text:
         return text.strip()
-    return SPACED_CJK.sub("", " ".join(text.split()))
+    text = " ".join(text.split())
+    return SPACED_CJK.sub("", text) if text and max(text) >= CJK_FIRST else text
 
 
 def _joined_rows(lines: Sequence[Line]) -> list[Line]:
@@ -194,10 +206,8 @@ class _Group:
 
     def add(self, row: Line) -> None:
         self.rows.append(row)
-        if row.x0 < self.left:
-            self.left = row.x0
-        if row.x1 > self.right:
-            self.right = row.x1
+        self.left = min(self.left, row.x0)
+        self.right = max(self.right, row.x1)
         self.is_list = self.is_list or BULLET.match(row.text) is not None
         self.is_bold = self.is_bold and row.bold
 
@@ -216,7 +226,9 @@ def _groups(rows: Sequence[Line], style: Style) -> list[_Group]:
     return groups
 
 
-def _ends_before(row: Line, group: _Group, pitch: float, style: Style) -> bool:
+def _ends_before(  # noqa: PLR0911 one return a rule, the most telling first
+    row: Line, group: _Group, pitch: float, style: Style
+) -> bool:
     """Whether a group is complete before `row`: other type, white space, or a last line that ends early."""
     last = group.rows[-1]
     step = row.y0 - last.y0
@@ -230,7 +242,8 @@ def _ends_before(row: Line, group: _Group, pitch: float, style: Style) -> bool:
         return True
     if row.mono and not style.is_mono:
         return False
-    is_short = last.x1 - group.left < SHORT_LINE_SHARE * (max(group.right, row.x1) - group.left)
+    right = max(row.x1, group.right)
+    is_short = last.x1 - group.left < SHORT_LINE_SHARE * (right - group.left)
     if row.bold != last.bold and (row.bold or group.is_bold) and (is_short or _ends_sentence(last)):
         return True
     if not is_short or (group.is_list and row.x0 > group.left):
@@ -240,17 +253,21 @@ def _ends_before(row: Line, group: _Group, pitch: float, style: Style) -> bool:
 
 def _changes(last: Line, row: Line, style: Style) -> bool:
     """Whether two rows cannot be of one paragraph, by their type."""
-    if row.vertical != last.vertical or (row.mono != last.mono and not style.is_mono):
+    if row.mono != last.mono and not style.is_mono:
         return True
+    if row.vertical != last.vertical:
+        return True
+    if row.size == last.size:
+        return False
     return abs(row.size - last.size) > SAME_SIZE_PT and _is_large(row, style) != _is_large(last, style)
 
 
 def _is_indented(row: Line, following: Line | None, group: _Group) -> bool:
     """Whether `row` is the first line of a paragraph, standing further in than the lines before and after it."""
-    if group.is_list or following is None or row.mono or row.vertical:
-        return False
     step = INDENT * row.size
-    return row.x0 > group.left + step and following.x0 < row.x0 - step and not row.is_rtl
+    if row.x0 <= group.left + step or group.is_list or following is None or row.mono or row.vertical:
+        return False
+    return following.x0 < row.x0 - step and not row.is_rtl
 
 
 def _ends_sentence(line: Line) -> bool:

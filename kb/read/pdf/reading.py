@@ -17,7 +17,7 @@ from kb.read.pdf import docling, extras, layout, plain, scan
 from kb.read.pdf.account import Account
 from kb.read.pdf.furniture import Furniture
 from kb.read.pdf.opening import import_pymupdf
-from kb.read.pdf.page import PageText, extract
+from kb.read.pdf.page import PageText, extract, upright_page
 from kb.read.pdf.parts import PageParts, Part
 from kb.read.pdf.prose import Style, style_of
 from kb.read.pdf.rtl import mended
@@ -30,7 +30,6 @@ WINDOW_PAGES = 32
 class Judged(msgspec.Struct, frozen=True):
     """A page between triage and reading."""
 
-    page: Any
     text: PageText
     verdict: Verdict
 
@@ -38,8 +37,8 @@ class Judged(msgspec.Struct, frozen=True):
 def read_pages(document: Any, path: str, options: ReadOptions, account: Account) -> Iterator[PageParts]:
     """Every page of an open `pymupdf.Document` that can be read, in order."""
     furniture = Furniture()
-    for start in range(0, document.page_count, WINDOW_PAGES):
-        numbers = range(start, min(start + WINDOW_PAGES, document.page_count))
+    for start in range(1, document.page_count + 1, WINDOW_PAGES):
+        numbers = range(start, min(start + WINDOW_PAGES, document.page_count + 1))
         window = list(_judged(document, numbers, account))
         furniture.observe(item.text for item in window)
         window = [msgspec.structs.replace(item, text=furniture.without(item.text)) for item in window]
@@ -47,9 +46,9 @@ def read_pages(document: Any, path: str, options: ReadOptions, account: Account)
         by_docling = _by_docling(window, path, options, account)
         for item in window:
             parts = by_docling.get(item.text.number) or PageParts(
-                item.text.number, _parts(item, style, options, account)
+                item.text.number, _parts(document, item, style, options, account)
             )
-            yield _with_notes(item, parts)
+            yield _with_notes(document, parts) if item.text.has_notes else parts
         _trim_store(window)
 
 
@@ -62,14 +61,13 @@ def _trim_store(window: Sequence[Judged]) -> None:
 def _judged(document: Any, numbers: Sequence[int], account: Account) -> Iterator[Judged]:
     for number in numbers:
         try:
-            page = document.load_page(number)
-            text = mended(page, extract(page))
-            verdict = judge(text, page)
+            text = mended(document, extract(document, number))
+            verdict = judge(text, document)
         except Exception as error:  # noqa: BLE001 MuPDF raises RuntimeError for any damage; the other pages are fine
-            account.miss(number + 1, f"damaged ({error})")
+            account.miss(number, f"damaged ({error})")
             continue
         account.judge(text, verdict)
-        yield Judged(page, text, verdict)
+        yield Judged(text, verdict)
 
 
 def _by_docling(window: Sequence[Judged], path: str, options: ReadOptions, account: Account) -> dict[int, PageParts]:
@@ -86,10 +84,10 @@ def _by_docling(window: Sequence[Judged], path: str, options: ReadOptions, accou
     return {page.number: page for page in pages}
 
 
-def _parts(item: Judged, style: Style, options: ReadOptions, account: Account) -> tuple[Part, ...]:
+def _parts(document: Any, item: Judged, style: Style, options: ReadOptions, account: Account) -> tuple[Part, ...]:
     kind = item.verdict.kind
     if kind == "scan" or (options.enable_ocr == "always" and kind != "blank"):
-        parts, problem = _by_ocr(item, options, account)
+        parts, problem = _by_ocr(document, item, options, account)
         if parts:
             return parts
         if kind == "scan" and (problem or not item.verdict.keeps_text):
@@ -100,13 +98,13 @@ def _parts(item: Judged, style: Style, options: ReadOptions, account: Account) -
             return ()
     if kind == "complex":
         account.use("layout")
-        return layout.read_page(item.page, item.text, style)
+        return layout.read_page(upright_page(document, item.text.number), item.text, style)
     if item.text.lines:
         account.use("pymupdf")
     return plain.read_page(item.text, style)
 
 
-def _by_ocr(item: Judged, options: ReadOptions, account: Account) -> tuple[tuple[Part, ...], str | None]:
+def _by_ocr(document: Any, item: Judged, options: ReadOptions, account: Account) -> tuple[tuple[Part, ...], str | None]:
     """What OCR found, and why it found nothing, if there is more to it than a page without text."""
     if options.enable_ocr == "never":
         return (), "a scan, and OCR is off"
@@ -115,7 +113,7 @@ def _by_ocr(item: Judged, options: ReadOptions, account: Account) -> tuple[tuple
     if account.ocr_pages >= options.max_ocr_pages:
         return (), f"a scan beyond the {options.max_ocr_pages} pages a document that OCR may read"
     try:
-        parts = scan.read_page(item.page)
+        parts = scan.read_page(upright_page(document, item.text.number))
     except scan.TooLarge as error:
         return (), f"a scan too large to unpack: {error}"
     account.ocr_pages += 1
@@ -124,8 +122,8 @@ def _by_ocr(item: Judged, options: ReadOptions, account: Account) -> tuple[tuple
     return parts, None
 
 
-def _with_notes(item: Judged, page: PageParts) -> PageParts:
+def _with_notes(document: Any, page: PageParts) -> PageParts:
     """The page with its form values and comments, as far as they are not printed on it."""
     printed = "\n".join([part.text for part in page.parts] + [block.text for block in page.blocks])
-    notes = extras.notes(item.page, printed)
+    notes = extras.notes(upright_page(document, page.number), printed)
     return msgspec.structs.replace(page, parts=(*page.parts, Part(notes))) if notes else page

@@ -11,18 +11,17 @@ from typing import Any
 
 import msgspec
 
-from kb.read.pdf.opening import import_pymupdf
-from kb.read.pdf.page import PageText, text_flags
+from kb.read.pdf.page import PageText, text_flags, upright_page
 
 LAM = "\u0644"
 ALEFS = frozenset("\u0622\u0623\u0625\u0627")
 NO_WIDTH_PT = 0.01
 
 
-def mended(page: Any, text: PageText) -> PageText:
+def mended(document: Any, text: PageText) -> PageText:
     if not any(LAM in line.text for line in text.lines):
         return text
-    import_pymupdf()
+    page = upright_page(document, text.number)
     corrections: dict[str, str] = {}
     for block in page.get_text("rawdict", flags=text_flags())["blocks"]:
         for line in block.get("lines", ()):

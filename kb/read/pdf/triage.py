@@ -15,7 +15,7 @@ import msgspec
 
 from kb.read.pdf.opening import import_pymupdf
 from kb.read.pdf.order import has_columns, rows
-from kb.read.pdf.page import UNREADABLE, Line, PageText
+from kb.read.pdf.page import UNREADABLE, Line, PageText, upright_page
 
 Kind = Literal["plain", "complex", "scan", "blank"]
 
@@ -23,6 +23,7 @@ GARBLED = "garbled text"
 MIN_TEXT_CHARS = 10  # fewer are a page number or a stamp
 LITTLE_TEXT_CHARS = 200  # a scan with a printed footer has less, a page with a large photograph more
 SCAN_IMAGE_SHARE = 0.5
+LARGE_IMAGE_PIXELS = 250_000  # A4 at 72 dpi has 500,000
 SAMPLE_CHARS = 200
 GARBLED_SHARE = 0.3  # of U+FFFD and private use; formulas and icons stay below
 MIN_LETTER_SHARE = 0.25  # below it, and without ToUnicode, the codes are glyph numbers
@@ -45,30 +46,51 @@ class Verdict(msgspec.Struct, frozen=True):
     """False where what text there is says nothing and may not stand in for OCR."""
 
 
-def judge(text: PageText, page: Any) -> Verdict:
-    """`page` is the `pymupdf.Page` that `text` came from; it is asked again only where the text leaves doubt."""
+def judge(text: PageText, document: Any) -> Verdict:
+    """`document` is the `pymupdf.Document` of `text`; it is asked again only where the text leaves doubt."""
     characters = "".join([line.text for line in text.lines]).replace(" ", "")
-    scan = _scan_reason(text, characters, page)
+    may_be_image = len(characters) < LITTLE_TEXT_CHARS or _has_large_image(document, text)
+    image_share = _image_share(document, text) if may_be_image else 0.0
+    scan = _scan_reason(text, characters, image_share, document)
     if scan:
         return Verdict("scan", (scan,), keeps_text=not scan.startswith(GARBLED))
     if not characters:
         return Verdict("blank")
-    reasons = _complex_reasons(text, page)
+    reasons = _complex_reasons(text, document)
     notes = ["rotated"] if text.turned else []
-    if text.image_share >= SCAN_IMAGE_SHARE and has_invisible_text(page):
+    if image_share >= SCAN_IMAGE_SHARE and has_invisible_text(document, text):
         notes.append("ocr layer")
     return Verdict("complex" if reasons else "plain", (*reasons, *notes))
 
 
-def _scan_reason(text: PageText, characters: str, page: Any) -> str | None:
-    if len(characters) < MIN_TEXT_CHARS and (text.image_count or text.vector_count >= OUTLINE_VECTORS):
+def _has_large_image(document: Any, text: PageText) -> bool:
+    """Whether the page's images could cover it, by their pixels; where they stand takes ten times as long to know."""
+    images = document.get_page_images(text.number - 1)
+    return sum(int(width) * int(height) for _xref, _mask, width, height, *_ in images) >= LARGE_IMAGE_PIXELS
+
+
+def _image_share(document: Any, text: PageText) -> float:
+    """Of the page's area, 0 to 1."""
+    shown = 0.0
+    for image in upright_page(document, text.number).get_image_info():
+        x0, y0, x1, y1 = image["bbox"]
+        shown += max(0.0, min(x1, text.width) - max(x0, 0.0)) * max(0.0, min(y1, text.height) - max(y0, 0.0))
+    return min(1.0, shown / (text.width * text.height or 1.0))
+
+
+def _scan_reason(text: PageText, characters: str, image_share: float, document: Any) -> str | None:
+    if len(characters) < MIN_TEXT_CHARS and (image_share or text.vector_count >= OUTLINE_VECTORS):
         return f"{GARBLED}: no letters" if characters and not _letters(characters) else "no text"
-    if text.image_share >= SCAN_IMAGE_SHARE and len(characters) < LITTLE_TEXT_CHARS and not has_invisible_text(page):
+    if (
+        image_share >= SCAN_IMAGE_SHARE
+        and len(characters) < LITTLE_TEXT_CHARS
+        and not has_invisible_text(document, text)
+    ):
         return "an image with little text"
     sample = characters[:SAMPLE_CHARS]
     if not characters.isascii() and len(UNREADABLE.findall(sample)) > GARBLED_SHARE * len(sample):
         return f"{GARBLED}: no Unicode for its glyphs"
-    if _letters(sample) < MIN_LETTER_SHARE * len(sample) and _glyph_numbers(page):
+    if _letters(sample) < MIN_LETTER_SHARE * len(sample) and _glyph_numbers(document, text):
         return f"{GARBLED}: a font without ToUnicode"
     return None
 
@@ -77,9 +99,10 @@ def _letters(characters: str) -> int:
     return sum(map(str.isalpha, characters))
 
 
-def has_invisible_text(page: Any) -> bool:
+def has_invisible_text(document: Any, text: PageText) -> bool:
     """Whether most characters are neither filled nor stroked: the layer that an OCR program has put under a scan."""
     pymupdf = import_pymupdf()
+    page = upright_page(document, text.number)
     visible = invisible = 0
     painted = pymupdf.mupdf.FZ_STEXT_FILLED | pymupdf.mupdf.FZ_STEXT_STROKED
     for block in page.get_text("dict", flags=pymupdf.TEXT_MEDIABOX_CLIP)["blocks"]:
@@ -92,21 +115,20 @@ def has_invisible_text(page: Any) -> bool:
     return invisible > visible
 
 
-def _glyph_numbers(page: Any) -> bool:
+def _glyph_numbers(document: Any, text: PageText) -> bool:
     """Whether a simple font of the page has neither ToUnicode nor a named encoding, so that its codes mean nothing."""
-    for xref, _extension, kind, _name, _alias, encoding, *_ in page.get_fonts():
-        document = page.parent
+    for xref, _extension, kind, _name, _alias, encoding, *_ in document.get_page_fonts(text.number - 1):
         if kind == "TrueType" and not encoding and document.xref_get_key(xref, "ToUnicode")[0] == "null":
             return True
     return False
 
 
-def _complex_reasons(text: PageText, page: Any) -> list[str]:
+def _complex_reasons(text: PageText, document: Any) -> list[str]:
     side_by_side = _side_by_side(text.lines)
     reasons = []
     if _gapped_rows(side_by_side) >= MIN_TABLE_ROWS:
         reasons.append("aligned gaps")
-    if text.vector_count >= MIN_RULING_VECTORS and _is_ruled(page, text):
+    if text.vector_count >= MIN_RULING_VECTORS and _is_ruled(document, text):
         reasons.append("ruling lines")
     if len(side_by_side) >= MIN_COLUMN_ROWS and has_columns(text.lines):
         reasons.append("columns")
@@ -140,11 +162,11 @@ def _edges(row: Sequence[Line]) -> set[tuple[str, int]]:
     return {(side, round(x / ALIGNED_PT)) for side, x in places}
 
 
-def _is_ruled(page: Any, text: PageText) -> bool:
+def _is_ruled(document: Any, text: PageText) -> bool:
     """Whether lines or shaded cells span three rows of a table that holds text."""
     horizontal: Counter[tuple[int, int]] = Counter()
     vertical = cells = 0
-    for x0, y0, x1, y1 in _paths(page):
+    for x0, y0, x1, y1 in _paths(upright_page(document, text.number)):
         width, height = x1 - x0, y1 - y0
         if height <= RULING_THICKNESS_PT and width >= MIN_RULING_LENGTH_PT:
             horizontal[round(x0 / ALIGNED_PT), round(x1 / ALIGNED_PT)] += 1

@@ -1,0 +1,258 @@
+"""Kill a `kb` command by SIGKILL at every step, and look at what it leaves. Run by `test_crash`, each scenario a process.
+
+    python crash_driver.py SCENARIO FOLDER      prints {"steps", "killed", "faults"} as JSON
+
+A step is a call of C code that can change a file: an SQL statement, a write, a sync, a rename, a commit of tantivy. Between two
+of them nothing on disk changes, so being killed before each one, in a process of its own, is being killed everywhere that
+Python can tell apart. Within SQLite's and tantivy's own calls their promises are relied upon.
+
+This process only imports and forks, so that its children start in milliseconds and from the same state; one is killed, and
+the next one looks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import onnxruntime  # noqa: F401  before the first fork: each child would load it again
+import small_store
+import tiny_model
+
+from index import documents, store, vectors
+from index.query import parse
+from kb import settings
+from kb.cli.door import run
+from kb.doctor import doctor
+
+CHANGING = frozenset(
+    "execute executemany open write truncate ftruncate pwrite flush fsync close replace unlink rmdir mkdir flock writer"
+    " add_document delete_documents_by_term delete_all_documents commit wait_merging_threads".split()
+)
+"""Names of C functions and methods that can change what is on disk, or who may."""
+QUERIES = ("red", "green", "alpha beta", "delta", "changed")
+
+
+class Scenario(NamedTuple):
+    """`before` is done in peace; `command` is killed, and repeated."""
+
+    before: tuple[tuple[str, ...], ...]
+    change: Callable[[Path, Path], None]
+    """What happens to the documents and the data folder in between."""
+    command: tuple[str, ...]
+
+
+def nothing(_documents: Path, _data: Path) -> None:
+    pass
+
+
+def edit(documents_folder: Path, _data: Path) -> None:
+    (documents_folder / "a.md").write_text("# One\n\nred changed alpha\n\n# Three\n\ngreen green red alpha\n")
+    (documents_folder / "e.md").write_text("# Nine\n\ngreen red epsilon\n")
+
+
+def drop_projections(_documents: Path, data: Path) -> None:
+    shutil.rmtree(data / "matrix")
+    shutil.rmtree(data / "lexical")
+
+
+ADD = ("add", "documents", "-r", "-j")
+SCENARIOS = {
+    "first-add": Scenario((), nothing, ADD),
+    "add": Scenario((ADD,), edit, (*ADD, "--replace", "--tag", "new")),
+    "remove": Scenario((ADD,), nothing, ("remove", "documents/a.md", "documents/c.md", "-j")),
+    "compact": Scenario((ADD, ("remove", "documents/b.md", "-j")), nothing, ("compact", "--vacuum", "-j")),
+    "reindex": Scenario((ADD,), nothing, ("reindex", "--model", "other-model", "-j")),
+    "heal": Scenario((ADD,), drop_projections, ("status", "-j")),
+}
+
+
+def main(name: str, folder: Path) -> None:
+    scenario = SCENARIOS[name]
+    os.chdir(folder)
+    data, trial = folder / "data", folder / "trial"
+    prepare(folder, scenario, data)
+    command = [str(folder / word) if word == "other-model" else word for word in scenario.command]
+    steps = in_child(lambda: counted(command, fresh(data, trial)))
+    whole = in_child(lambda: contents(trial))
+    before = in_child(lambda: contents(fresh(data, trial)) if store.exists(data) else None)
+    killed, faults = 0, []
+    for step in range(1, steps + 1):
+        fresh(data, trial)
+        killed += in_child(lambda number=step: killed_at(number, command, trial)) is None
+        faults += [f"step {step}: {fault}" for fault in in_child(lambda: faults_of(trial, command, before, whole))]
+    print(json.dumps({"steps": steps, "killed": killed, "faults": faults}))
+
+
+def prepare(folder: Path, scenario: Scenario, data: Path) -> None:
+    texts = {
+        "a": "# One\n\nred alpha\n\n# Two\n\nred red green alpha beta\n",
+        "b": "# Three\n\ngreen beta\n\n# Four\n\ngreen green red beta\n",
+        "c": "# Five\n\nred red red gamma\n\n# Six\n\ngreen gamma\n\n# Seven\n\nred red red green gamma\n",
+        "d": "# Eight\n\ngreen green green delta\n\n# Nine\n\nred delta delta\n",
+    }
+    (folder / "documents").mkdir()
+    for name, text in texts.items():
+        (folder / "documents" / f"{name}.md").write_text(text)
+    model = tiny_model.write_model(folder / "model")
+    tiny_model.write_model(folder / "other-model", onnx_file="model.onnx", quantised=True)
+    data.mkdir()
+    (data / "config.yaml").write_text(
+        f"embedding: {{model: {model}, batch_size: 1, threads: 1}}\n"
+        "chunking: {markdown: {min_tokens: 0}}\ningestion: {batch_size: 2}\n"
+    )
+    for command in scenario.before:
+        in_child(lambda words=command: command_in(data, words))
+    scenario.change(folder / "documents", data)
+
+
+def fresh(data: Path, trial: Path) -> Path:
+    shutil.rmtree(trial, ignore_errors=True)
+    return Path(shutil.copytree(data, trial))
+
+
+def in_child(work: Callable[[], Any]) -> Any:
+    """What `work` returns in a process of its own, as JSON has it; None where that process was killed."""
+    reading, writing = os.pipe()
+    if (pid := os.fork()) == 0:
+        with contextlib.suppress(BaseException), os.fdopen(writing, "w") as pipe:
+            pipe.write(json.dumps(work()))
+            pipe.flush()
+            os._exit(0)
+        os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        answer = pipe.read()
+    _, status = os.waitpid(pid, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        raise RuntimeError("a process ended with an error of the test itself")
+    return json.loads(answer) if answer else None
+
+
+def command_in(data: Path, words: tuple[str, ...] | list[str]) -> int:
+    os.environ["KB_DATA_DIR"] = str(data)
+    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+        return run(list(words))
+
+
+def counted(command: list[str], trial: Path) -> int:
+    count = 0
+
+    def step() -> None:
+        nonlocal count
+        count += 1
+
+    watch(step)
+    code = command_in(trial, command)
+    sys.setprofile(None)
+    if code:
+        raise RuntimeError(f"{command} ended with {code}")
+    return count
+
+
+def killed_at(number: int, command: list[str], trial: Path) -> int:
+    left = number
+
+    def step() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    watch(step)
+    return command_in(trial, command)
+
+
+def watch(step: Callable[[], None]) -> None:
+    """Call `step` before each changing call of this thread."""
+
+    def profile(_frame: object, event: str, function: Any) -> None:
+        if event == "c_call" and function.__name__ in CHANGING and not isinstance(function.__self__, str | bytes):
+            step()
+
+    sys.setprofile(profile)
+
+
+def faults_of(trial: Path, command: list[str], before: Any, whole: Any) -> list[str]:
+    """What is wrong after a kill, and after the command was given once more."""
+    faults = list(faults_before_repeating(trial, before, whole)) if store.exists(trial) else []
+    code = command_in(trial, command)
+    if code and command[0] != "remove":  # removing what has gone is an error, and that is well
+        faults.append(f"the command, given once more, ended with {code}")
+    if (after := contents(trial)) != whole:
+        faults.append(f"the command, given once more, left {after} instead of {whole}")
+    return faults
+
+
+def faults_before_repeating(trial: Path, before: Any, whole: Any) -> Iterator[str]:
+    now = contents(trial)
+    known = {**(before["documents"] if before else {}), **whole["documents"]}
+    for key, document in now["documents"].items():
+        if document["chunks"] != known[key]["chunks"]:
+            yield f"half a document: {document}"
+    if now["answers"] != contents(rebuilt(trial))["answers"]:
+        yield "the answers differ from those of a rebuilt store"
+    for check in doctor(trial, settings.load(trial).settings, fix=False).checks:
+        if not check.ok and not (check.name == "embedding model" and configuration_is_to_follow(trial, whole)):
+            yield f"{check.name}: {check.problems}"
+
+
+def configuration_is_to_follow(trial: Path, whole: Any) -> bool:
+    """Killed between the switch to another model and the line of config.yaml: every command says so and what mends it."""
+    with store.reading(trial) as reader:
+        model = store.built_with(reader.connection).model_name
+    return model == whole["model"] != settings.load(trial).settings.embedding.model
+
+
+def rebuilt(trial: Path) -> Path:
+    """A copy of the database alone."""
+    copy = trial.with_name("rebuilt")
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir()
+    for path in (*trial.glob("kb.db*"), trial / "config.yaml"):
+        shutil.copy(path, copy)
+    return copy
+
+
+def contents(folder: Path) -> Any:
+    """What a store holds and answers, by its texts: the ids depend on what was done before."""
+    with store.reading(folder) as reader:
+        connection = reader.connection
+        built = store.built_with(connection)
+        texts = dict(connection.execute("SELECT id, text FROM chunks"))
+        rows = documents.page_of(connection, None, limit=None, offset=0)
+        lexical, matrix = reader.lexical(), reader.matrix()
+        answers = {
+            query: {
+                "words": sorted(texts[found] for found in lexical.search(parse(query), 100).chunk_ids),
+                "vectors": [
+                    texts[found]
+                    for found in matrix.search(small_store.vector(query, built.embedding_dim), 100).chunk_ids
+                ],
+            }
+            for query in QUERIES
+        }
+        found = {
+            row.content_hash: {
+                "path": row.source_path,
+                "title": row.title,
+                "tags": row.tags,
+                "chunks": [chunk.text for chunk in documents.chunks_of(connection, row.id)],
+            }
+            for row in rows
+        }
+        waiting = vectors.waiting_count(connection, built.model_key)
+    configuration = (folder / "config.yaml").read_text()
+    whole = {"documents": found, "answers": answers, "model": built.model_name, "waiting": waiting}
+    return json.loads(json.dumps({**whole, "configuration": configuration}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,64 @@
+"""Start-up is a feature: what a command does not use it does not load. And who may import whom is really checked."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import small_store
+from conftest import environment
+
+ROOT = Path(__file__).parents[1]
+HEAVY = {
+    *("onnxruntime", "tokenizers", "huggingface_hub", "torch", "transformers"),
+    *("pymupdf", "docling", "docling_core", "rapidocr", "cv2", "PIL", "pandas", "scipy", "lxml", "docx", "bs4"),
+    *("tree_sitter", "pebble", "rich", "pygments", "pydantic", "charset_normalizer", "markdown_it", "yaml"),
+}
+
+PROBE = """
+import atexit, json, sys
+atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))
+from kb.cli.door import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def loaded_by(data_dir):
+    """The top-level modules that a `kb` command has loaded when it ends well."""
+
+    def run(*arguments):
+        done = subprocess.run(
+            [sys.executable, "-c", PROBE, *arguments],
+            env=environment(data_dir),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
+
+    return run
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("search", "--help"), ("--version",)], ids=" ".join)
+def test_help_loads_nothing_that_is_slow_to_load(arguments, loaded_by):
+    assert loaded_by(*arguments) & {*HEAVY, "numpy", "tantivy"} == set()
+
+
+@pytest.mark.parametrize("flag", ["-j", "--format=human"])
+def test_a_search_by_words_loads_no_model_and_no_reader(flag, loaded_by, make_store):
+    make_store(small_store.document("fruit", "apples and pears"))
+
+    loaded = loaded_by("search", "--mode", "keyword", "apples", flag)
+
+    assert "tantivy" in loaded  # it did search
+    assert loaded & HEAVY == set()
+
+
+@pytest.mark.parametrize("arguments", [("list", "-j"), ("status", "-j"), ("get", "1"), ("show", "1")], ids=" ".join)
+def test_looking_things_up_loads_no_model_and_no_reader(arguments, loaded_by, make_store):
+    make_store(small_store.document("fruit", "apples and pears"))
+
+    assert loaded_by(*arguments) & HEAVY == set()

@@ -11,9 +11,12 @@ def main() -> None:
     if os.environ.get("PYTHONPATH") and not sys.flags.ignore_environment:
         # `index` and `models` are common names: a folder of the user's on PYTHONPATH must not take their place.
         os.execv(sys.executable, [sys.executable, "-EP", "-m", "kb", *sys.argv[1:]])  # noqa: S606  our own arguments
-    from kb.cli.door import run
+    try:
+        from kb.cli.door import run
 
-    sys.exit(run(sys.argv[1:]))
+        sys.exit(run(sys.argv[1:]))
+    except KeyboardInterrupt:  # while the first modules were loading; later the door says it
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import msgspec
 
 from kb.errors import NotFound, UnreadableFile, UnsupportedType
 from kb.read import languages
-from kb.read.kinds import KINDS
+from kb.read.kinds import KINDS, Kind
 
 SAMPLE_BYTES = 1024
 """Enough for every mark below, and for a shebang."""
@@ -56,7 +56,7 @@ def detect(path: Path, *, doc_type: str | None = None) -> Detected:
     if by_name is None:
         raise UnsupportedType(
             f"{path}: unsupported type {path.suffix or 'without extension'}",
-            f"supported are {', '.join(sorted({e for kind in KINDS for e in kind.extensions}))}; or say --type",
+            f"supported are {', '.join(map(_described, KINDS))}; --type TYPE reads it as one of these",
         )
     return Detected(by_name)
 
@@ -70,6 +70,12 @@ def type_of_name(path: Path) -> str | None:
     if not suffix and path.name.lower() in TEXT_NAMES:
         return "text"
     return "code" if languages.of_path(path) else None
+
+
+def _described(kind: Kind) -> str:
+    """`pdf (.pdf)`, `code (.sh .bash .zsh .ksh and 90 more)`."""
+    shown, others = kind.extensions[:4], len(kind.extensions) - 4
+    return f"{kind.doc_type} ({' '.join(shown)}{f' and {others} more' if others > 0 else ''})"
 
 
 def _known(doc_type: str) -> str:

@@ -15,6 +15,7 @@ import msgspec
 from index import database, matrix, projections, vectors
 from index.store import BuiltWith, Writer, built_with, reading, set_built_with, writing
 from kb import settings as settings_file
+from kb.configuration import set_in_file
 from kb.model import Model, choose
 from kb.settings import Settings
 from kb.wire import ReindexAnswer
@@ -116,5 +117,5 @@ def _keep_configuration(data_dir: Path, settings: Settings, target: Model, envir
         return []
     if any(environ.get(variable) for variable in settings_file.variables()["embedding.model"]):
         return [f"KB_MODEL still says {named}: unset it, or set it to {target.spec.name}"]
-    settings_file.set_in_file(data_dir / "config.yaml", "embedding.model", target.spec.name)
+    set_in_file(data_dir / "config.yaml", "embedding.model", target.spec.name)
     return [f"config.yaml: embedding.model is now {target.spec.name}"]

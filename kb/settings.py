@@ -172,22 +172,6 @@ def variables() -> dict[str, tuple[str, ...]]:
     return table
 
 
-def set_in_file(path: Path, key: str, value: str) -> bool:
-    """Replace a value that stands in the file, and nothing else of it. False where the key is not there."""
-    import yaml
-
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
-    for part in key.split("."):
-        pairs = node.value if isinstance(node, yaml.MappingNode) else []
-        node = next((child for name, child in pairs if name.value == part), None)
-    if node is None:
-        return False
-    quoted = msgspec.json.encode(value).decode()
-    path.write_text(text[: node.start_mark.index] + quoted + text[node.end_mark.index :], encoding="utf-8")
-    return True
-
-
 def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     """The file as a tree, and the line of each key in it."""
     import yaml

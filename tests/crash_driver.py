@@ -1,10 +1,11 @@
 """Kill a `kb` command by SIGKILL at every step, and look at what it leaves. Run by `test_crash`, each scenario a process.
 
-    python crash_driver.py SCENARIO FOLDER      prints {"steps", "killed", "faults"} as JSON
+    python crash_driver.py SCENARIO FOLDER      prints {"calls", "steps", "killed", "faults"} as JSON
 
-A step is a call of C code that can change a file: an SQL statement, a write, a sync, a rename, a commit of tantivy. Between two
-of them nothing on disk changes, so being killed before each one, in a process of its own, is being killed everywhere that
-Python can tell apart. Within SQLite's and tantivy's own calls their promises are relied upon.
+The command is watched at each call of C code that can change a file: an SQL statement, a write, a sync, a rename, a commit of
+tantivy. A step is such a call that finds the data folder other than the call before it found it. So the command is killed
+once in every state that it leaves on disk between two calls, each time in a process of its own; within one call of SQLite or
+tantivy their own promises are relied upon.
 
 This process only imports and forks, so that its children start in milliseconds and from the same state; one is killed, and
 the next one looks.
@@ -13,7 +14,10 @@ the next one looks.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import importlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -22,21 +26,27 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import onnxruntime  # noqa: F401  before the first fork: each child would load it again
 import small_store
 import tiny_model
 
+import kb.add
 from index import documents, store, vectors
 from index.query import parse
 from kb import settings
 from kb.cli.door import run
 from kb.doctor import doctor
 
-CHANGING = frozenset(
-    "execute executemany open write truncate ftruncate pwrite flush fsync close replace unlink rmdir mkdir flock writer"
-    " add_document delete_documents_by_term delete_all_documents commit wait_merging_threads".split()
-)
+CHANGING = frozenset({
+    "execute", "executemany", "open", "write", "truncate", "ftruncate", "pwrite", "flush", "fsync", "close", "replace",
+    "unlink", "rmdir", "mkdir", "flock", "writer", "add_document", "delete_documents_by_term", "delete_all_documents",
+    "commit", "rollback", "wait_merging_threads",
+})  # fmt: skip
 """Names of C functions and methods that can change what is on disk, or who may."""
+LOADED_ONCE = (
+    "onnxruntime", "models.embedder", "models.checksum", "kb.cli.adding", "kb.cli.bars", "kb.cli.render", "kb.compact",
+    "kb.read.markdown", "kb.reindex", "kb.remove", "kb.status", "yaml", "rich.progress",
+)  # fmt: skip
+"""Imported before the first fork: each child would do it again."""
 QUERIES = ("red", "green", "alpha beta", "delta", "changed")
 
 
@@ -65,7 +75,7 @@ def drop_projections(_documents: Path, data: Path) -> None:
 
 ADD = ("add", "documents", "-r", "-j")
 SCENARIOS = {
-    "first-add": Scenario((), nothing, ADD),
+    "first-add": Scenario((), nothing, ("add", "documents/a.md", "-j")),
     "add": Scenario((ADD,), edit, (*ADD, "--replace", "--tag", "new")),
     "remove": Scenario((ADD,), nothing, ("remove", "documents/a.md", "documents/c.md", "-j")),
     "compact": Scenario((ADD, ("remove", "documents/b.md", "-j")), nothing, ("compact", "--vacuum", "-j")),
@@ -75,20 +85,23 @@ SCENARIOS = {
 
 
 def main(name: str, folder: Path) -> None:
+    for module in LOADED_ONCE:
+        importlib.import_module(module)
+    kb.add.BATCH_S = math.inf  # batches by number alone, so that every run has the same steps
     scenario = SCENARIOS[name]
     os.chdir(folder)
     data, trial = folder / "data", folder / "trial"
     prepare(folder, scenario, data)
     command = [str(folder / word) if word == "other-model" else word for word in scenario.command]
-    steps = in_child(lambda: counted(command, fresh(data, trial)))
+    calls, steps = in_child(lambda: steps_of(command, fresh(data, trial)))
     whole = in_child(lambda: contents(trial))
     before = in_child(lambda: contents(fresh(data, trial)) if store.exists(data) else None)
     killed, faults = 0, []
-    for step in range(1, steps + 1):
+    for step in steps:
         fresh(data, trial)
         killed += in_child(lambda number=step: killed_at(number, command, trial)) is None
         faults += [f"step {step}: {fault}" for fault in in_child(lambda: faults_of(trial, command, before, whole))]
-    print(json.dumps({"steps": steps, "killed": killed, "faults": faults}))
+    print(json.dumps({"calls": calls, "steps": len(steps), "killed": killed, "faults": faults}))
 
 
 def prepare(folder: Path, scenario: Scenario, data: Path) -> None:
@@ -142,40 +155,46 @@ def command_in(data: Path, words: tuple[str, ...] | list[str]) -> int:
         return run(list(words))
 
 
-def counted(command: list[str], trial: Path) -> int:
-    count = 0
+def steps_of(command: list[str], trial: Path) -> tuple[int, list[int]]:
+    """How many calls there are, and the numbers of those that find another state on disk than the one before."""
+    states: list[bytes] = []
 
-    def step() -> None:
-        nonlocal count
-        count += 1
-
-    watch(step)
+    watch(lambda: states.append(state_on_disk(trial)))
     code = command_in(trial, command)
     sys.setprofile(None)
     if code:
         raise RuntimeError(f"{command} ended with {code}")
-    return count
+    return len(states), [n for n, state in enumerate(states, start=1) if n == 1 or state != states[n - 2]]
+
+
+def state_on_disk(folder: Path) -> bytes:
+    """A digest of every file but SQLite's shared memory, which a crash does not survive."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.name != "kb.db-shm":
+            digest.update(str(path).encode() + (path.read_bytes() if path.is_file() else b""))
+    return digest.digest()
 
 
 def killed_at(number: int, command: list[str], trial: Path) -> int:
     left = number
 
-    def step() -> None:
+    def call() -> None:
         nonlocal left
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    watch(step)
+    watch(call)
     return command_in(trial, command)
 
 
-def watch(step: Callable[[], None]) -> None:
-    """Call `step` before each changing call of this thread."""
+def watch(before_call: Callable[[], object]) -> None:
+    """Do `before_call` before each changing call of this thread."""
 
     def profile(_frame: object, event: str, function: Any) -> None:
         if event == "c_call" and function.__name__ in CHANGING and not isinstance(function.__self__, str | bytes):
-            step()
+            before_call()
 
     sys.setprofile(profile)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kb import settings
+from kb import configuration, settings
 from kb.errors import BadConfig
 from kb.settings import data_dir, load, table, variables
 
@@ -57,7 +57,9 @@ def test_every_setting_has_a_variable_of_its_own():
 
 @pytest.mark.parametrize("key", settings.keys())
 def test_every_variable_is_read(tmp_path, key):
-    value = {"search.default_format": "json", "ingestion.enable_ocr": "never", "ingestion.pdf_engine": "pymupdf"}.get(key)
+    value = {"search.default_format": "json", "ingestion.enable_ocr": "never", "ingestion.pdf_engine": "pymupdf"}.get(
+        key
+    )
     value = value or ("fixed" if key.endswith("strategy") and "note" not in key else "whole" if "note" in key else "17")
     value = "true" if isinstance(dict((s.key, s.value) for s in table(load(tmp_path, {})))[key], bool) else value
     name = variables()[key][0]
@@ -123,7 +125,7 @@ def test_one_value_can_be_replaced_without_touching_the_rest_of_the_file(tmp_pat
     path = tmp_path / "config.yaml"
     path.write_text("# mine\nembedding:\n  model: old  # the old one\nsearch: {rrf_k: 5}\n")
 
-    assert settings.set_in_file(path, "embedding.model", "new/one") is True
-    assert settings.set_in_file(path, "embedding.threads", "3") is False
+    assert configuration.set_in_file(path, "embedding.model", "new/one") is True
+    assert configuration.set_in_file(path, "embedding.threads", "3") is False
 
     assert path.read_text() == '# mine\nembedding:\n  model: "new/one"  # the old one\nsearch: {rrf_k: 5}\n'

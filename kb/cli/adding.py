@@ -1,86 +1,66 @@
-"""`kb add`: the one command with more to settle than a line each: notes, standard input, progress, exit codes."""
+"""`kb add`: its options. What is done with them: `kb.cli.ingest`."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Literal
 
-import msgspec
+import typer
 
-from kb.add import Progress, add_note, add_paths, add_stream
-from kb.candidates import Request
-from kb.cli import render
-from kb.cli.bars import AddBar
-from kb.cli.options import Setup
-from kb.cli.output import emit
-from kb.errors import BadRequest, Exit
-from kb.settings import Settings
-from kb.wire import AddAnswer
-
-STANDARD_INPUT = "-"
+from kb.cli.options import Json, setup
 
 
-def run(
-    setup: Setup,
-    request: Request,
-    paths: Sequence[str],
-    note: str | None,
-    workers: int | None,
-    *,
-    reread: bool,
-    as_json: bool,
+def add(
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="PATH...", help="Files or directories; - reads standard input.")
+    ] = None,
+    recursive: Annotated[
+        bool, typer.Option("--recursive", "-r", help="Take directories with all that is in them.")
+    ] = False,
+    doc_type: Annotated[
+        str | None, typer.Option("--type", metavar="T", help="Read as this type, whatever the name says.")
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option("--language", metavar="L", help="The programming language, if the name does not say it."),
+    ] = None,
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", "-t", metavar="T", help="Give the documents this tag; may be repeated.")
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="S", help="The title, of one document.")] = None,
+    excludes: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", metavar="GLOB", help="Leave these out, as in .gitignore; may be repeated."),
+    ] = None,
+    note: Annotated[str | None, typer.Option("--note", metavar="TEXT", help="Add this text as a note.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="A changed file takes the place of its earlier version.")
+    ] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Try again what failed before and has not changed.")] = False,
+    follow_symlinks: Annotated[
+        bool, typer.Option("--follow-symlinks", help="Follow symbolic links in directories.")
+    ] = False,
+    password: Annotated[str | None, typer.Option("--password", metavar="S", help="Opens encrypted documents.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes that read; never more than cores.")
+    ] = None,
+    reread: Annotated[
+        bool, typer.Option("--reread", help="Read again what a better engine than before can improve.")
+    ] = False,
+    engine: Annotated[
+        Literal["auto", "docling", "pymupdf"] | None,
+        typer.Option("--engine", help="Who reads complex PDF pages, for this once."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be added, and add nothing.")] = False,
+    as_json: Json = False,
 ) -> int:
-    """Add what was named, say each file as it goes by, and the sum at the end."""
-    _check(paths, note, request, reread=reread)
-    settings = _with_workers(setup.settings, workers)
-    if note is not None:
-        answer = add_note(setup.data_dir, settings, request, note)
-    elif STANDARD_INPUT in paths:
-        answer = add_stream(setup.data_dir, settings, request, sys.stdin.buffer.read())
-    else:
-        with AddBar(shown=sys.stderr.isatty() and not as_json, say=_nothing if as_json else print) as bar:
-            answer = (_reread if reread else add_paths)(setup.data_dir, settings, request, bar)
-        emit(answer, render.added, as_json=as_json)
-        return _exit_code(answer, paths)
-    return emit(answer, lambda one: [render.added_file(one.documents[0])], as_json=as_json)
+    """Add documents: files, directories, a note, or standard input."""
+    from kb.candidates import Request
+    from kb.cli import ingest
 
-
-def _reread(data_dir: Path, settings: Settings, request: Request, progress: Progress) -> AddAnswer:
-    from kb.reread import reread  # its engine is looked for on import paths that nothing else needs
-
-    return reread(data_dir, settings, request, progress)
-
-
-def _check(paths: Sequence[str], note: str | None, request: Request, *, reread: bool) -> None:
-    """Raises BadRequest for what cannot be meant."""
-    if note is not None and paths:
-        raise BadRequest("--note and PATH exclude each other", "add the note and the files in two commands")
-    if reread and (note is not None or STANDARD_INPUT in paths):
-        raise BadRequest("--reread is for files that were read before", "say kb add --reread, or name the files")
-    if note is None and not paths and not reread:
-        raise BadRequest("nothing to add", "name files or directories, or say --note TEXT")
-    if request.title is not None and (len(paths) > 1 or any(Path(path).is_dir() for path in paths)):
-        raise BadRequest("--title is for one document", "add it on its own")
-    if STANDARD_INPUT in paths and len(paths) > 1:
-        raise BadRequest("- stands for standard input and goes alone", "add the files in another command")
-    if not all(tag.strip() for tag in request.tags):
-        raise BadRequest("a tag needs a name", "say --tag NAME")
-
-
-def _exit_code(answer: AddAnswer, paths: Sequence[str]) -> Exit:
-    if not answer.failed:
-        return Exit.OK
-    alone = len(answer.documents) == 1 and len(paths) == 1 and not Path(paths[0]).is_dir()
-    return Exit.UNREADABLE if alone else Exit.PARTIAL
-
-
-def _with_workers(settings: Settings, workers: int | None) -> Settings:
-    if workers is None:
-        return settings
-    ingestion = msgspec.structs.replace(settings.ingestion, workers=workers)
-    return msgspec.structs.replace(settings, ingestion=ingestion)
-
-
-def _nothing(line: str) -> None:
-    """Under -j the answer alone is said."""
+    request = Request(
+        paths=tuple(Path(path) for path in paths or ()), recursive=recursive, doc_type=doc_type, language=language,
+        tags=tuple(tag.strip() for tag in tags or ()), title=title, excludes=tuple(excludes or ()), replace=replace, retry=retry,
+        follow_symlinks=follow_symlinks, password=password, dry_run=dry_run, pdf_engine=engine,
+    )  # fmt: skip
+    return ingest.run(setup(), request, paths or [], note, workers, reread=reread, as_json=as_json)

@@ -32,8 +32,12 @@ def run(arguments: Sequence[str]) -> int:
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that is not UTF-8 shows `?`
     try:
         command = typer.main.get_command(app)
-        code = command.main(args=arguments, prog_name="kb", standalone_mode=False)
+        # Not command.main(), which makes its own of a broken pipe and of Ctrl-C.
+        with command.make_context("kb", arguments) as context:
+            code = command.invoke(context)
         sys.stdout.flush()
+    except typer.Exit as error:  # --help, --version
+        return error.exit_code
     except BrokenPipeError:
         # The reader has gone; what Python still holds must not be flushed into the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -42,7 +46,8 @@ def run(arguments: Sequence[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error)
             return Exit.USAGE
-        return _refuse(_refusal(error), as_json=wants_json(arguments))
+        body = INTERRUPTED if _was_interrupted(error) else _refusal(error)
+        return _refuse(body, as_json=wants_json(arguments))
     except KeyboardInterrupt:
         return _refuse(INTERRUPTED, as_json=wants_json(arguments))
     return int(code or Exit.OK)
@@ -54,6 +59,13 @@ INTERRUPTED = ErrorBody(
     hint="what was committed is kept; the same command goes on",
     exit_code=Exit.INTERRUPTED,
 )
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind it: one that comes while a library loads ends as that library's ImportError."""
+    if error is None:
+        return False
+    return isinstance(error, KeyboardInterrupt) or _was_interrupted(error.__cause__ or error.__context__)
 
 
 def _refusal(error: Exception) -> ErrorBody:

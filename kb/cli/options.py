@@ -35,6 +35,8 @@ Since = Annotated[
 ]
 Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only documents of before this day.")]
 
+Reference = Annotated[str, typer.Argument(metavar="ID|PATH", help="A document's id, or the path of its file.")]
+
 
 class Setup(msgspec.Struct, frozen=True):
     """Where the store is, and what the user prefers."""

@@ -33,7 +33,25 @@ KINDS = (
     Kind("pdf", "kb.read.pdf", (".pdf",)),
     Kind("image", "kb.read.image", (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")),
     Kind("notebook", "kb.read.notebook", (".ipynb",)),
-    Kind("text", "kb.read.text", (".txt", ".text", ".rst", ".org", ".adoc", ".log", ".tex", ".srt", ".vtt")),
+    Kind(
+        "text",
+        "kb.read.text",
+        (
+            ".txt",
+            ".text",
+            ".rst",
+            ".org",
+            ".adoc",
+            ".log",
+            ".tex",
+            ".srt",
+            ".vtt",
+            ".ini",
+            ".cfg",
+            ".conf",
+            ".properties",
+        ),
+    ),
 )
 
 

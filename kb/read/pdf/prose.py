@@ -308,4 +308,4 @@ def _listing(group: Sequence[Line]) -> str:
     left = min(line.x0 for line in group)
     widest = max(group, key=lambda line: len(line.text))
     character = widest.width / len(widest.text) or 1.0
-    return "\n".join(" " * round((line.x0 - left) / character) + line.text.strip() for line in group)
+    return "\n".join(" " * round((line.x0 - left) / character) + line.text.rstrip() for line in group)

@@ -1,0 +1,110 @@
+"""`kb search`, `get`, `list`, `show`: what only reads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from kb.cli.options import Before, Json, PathGlob, Reference, Since, Tags, Types, document_filter, setup, terminal
+from kb.cli.output import emit
+from kb.errors import BadRequest
+
+MOST = 1_000_000_000
+"""Of anything that can be listed: SQLite refuses numbers of more than 64 bits."""
+
+
+def search(
+    words: Annotated[
+        list[str], typer.Argument(metavar="QUERY", help='Words; "quoted" ones are a phrase, -word excludes.')
+    ],
+    as_json: Json = False,
+    format_: Annotated[
+        Literal["auto", "json", "human"] | None,
+        typer.Option("--format", help="auto: JSON unless standard output is a terminal."),
+    ] = None,
+    top: Annotated[int | None, typer.Option("--top", "-n", min=1, max=1000, help="How many results.")] = None,
+    mode: Annotated[
+        Literal["hybrid", "keyword", "semantic"], typer.Option("--mode", help="By words, by meaning, or both.")
+    ] = "hybrid",
+    tags: Tags = None,
+    types: Types = None,
+    path: PathGlob = None,
+    since: Since = None,
+    before: Before = None,
+    min_score: Annotated[float, typer.Option("--min-score", min=0, max=1, help="Leave out what scores less.")] = 0.0,
+    group: Annotated[bool, typer.Option("--group", help="One result a document: its best passage.")] = False,
+    also: Annotated[
+        list[str] | None, typer.Option("--also", metavar="QUERY", help="Ask this as well; may be repeated.")
+    ] = None,
+) -> int:
+    """Search for passages."""
+    from kb.cli import render
+    from kb.search import Request
+    from kb.search import search as run
+    from kb.wire import SearchAnswers
+
+    here = setup()
+    wanted = here.settings.search
+    filters = document_filter(tags, types, path, since, before)
+    requests = [
+        Request(query=query, top=top or wanted.default_top, mode=mode, filter=filters, min_score=min_score, group=group)
+        for query in (" ".join(words), *(also or ()))
+    ]
+    answers = run(here.data_dir, here.settings, requests)
+    chosen = "json" if as_json else format_ or wanted.default_format
+    as_json = chosen == "json" or (chosen == "auto" and not terminal())
+    if not also:
+        return emit(answers[0], render.search, as_json=as_json)
+    return emit(SearchAnswers.of(answers), render.searches, as_json=as_json)
+
+
+def get(
+    reference: Annotated[
+        str, typer.Argument(metavar="ID|PATH", help="A document's id or path; with --around a chunk's id.")
+    ],
+    lines: Annotated[str | None, typer.Option("--lines", metavar="A:B", help="These lines of the file.")] = None,
+    page: Annotated[
+        int | None, typer.Option("--page", metavar="N", min=1, help="The text of this page, slide or sheet.")
+    ] = None,
+    around: Annotated[
+        int | None, typer.Option("--around", metavar="N", min=0, help="A chunk with N neighbours on each side.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Print the text of a document or of a part of it, to read on or to cite."""
+    from kb import browse
+    from kb.cli import render
+
+    if sum(option is not None for option in (lines, page, around)) > 1:
+        raise BadRequest("--lines, --page and --around exclude each other", "say one of them")
+    part = browse.Part(None if lines is None else browse.parse_lines(lines), page, around)
+    return emit(browse.get(setup().data_dir, reference, part), render.get, as_json=as_json)
+
+
+def list_documents(
+    tags: Tags = None,
+    types: Types = None,
+    path: PathGlob = None,
+    since: Since = None,
+    before: Before = None,
+    top: Annotated[int, typer.Option("--top", "-n", min=1, max=MOST, help="How many on this page.")] = 50,
+    offset: Annotated[int, typer.Option("--offset", min=0, max=MOST, help="How many to pass over first.")] = 0,
+    every: Annotated[bool, typer.Option("--all", help="All of them, on one page.")] = False,
+    as_json: Json = False,
+) -> int:
+    """List the documents, in the order they were added."""
+    from kb import browse
+    from kb.cli import render
+
+    filters = document_filter(tags, types, path, since, before)
+    answer = browse.list_documents(setup().data_dir, filters, limit=None if every else top, offset=offset)
+    return emit(answer, render.listing, as_json=as_json)
+
+
+def show(reference: Reference, as_json: Json = False) -> int:
+    """Show what is known of a document: metadata, who read it, its chunks."""
+    from kb import browse
+    from kb.cli import render
+
+    return emit(browse.show(setup().data_dir, reference), render.show, as_json=as_json)

@@ -1,0 +1,56 @@
+"""`kb` run in a folder, its store in `folder/store`: as a process of its own, or through the same door in this one.
+
+A process costs some 0.4 s to start. What a command does is tested here, how it starts and ends as a process.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from unittest.mock import patch
+
+from conftest import Ran, environment
+
+from kb.cli import door
+
+
+def process(folder: Path, *arguments: object, stdin: bytes = b"", **variables: object) -> Ran:
+    done = subprocess.run(
+        [sys.executable, "-m", "kb", *map(str, arguments)],
+        input=stdin,
+        env=environment(folder / "store", **variables),
+        cwd=folder,
+        capture_output=True,
+        check=False,
+    )
+    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def here(folder: Path, *arguments: object, stdin: bytes = b"", **variables: object) -> Ran:
+    """Standard output and error are no terminals."""
+    streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8") for content in (stdin, b"", b"")]
+    surroundings = patch.dict(os.environ, environment(folder / "store", **variables), clear=True)
+    with surroundings, patch("sys.stdin", streams[0]), chdir(folder):
+        with redirect_stdout(streams[1]), redirect_stderr(streams[2]):
+            code = door.run([str(argument) for argument in arguments])
+    out, err = (stream.buffer.getvalue().decode() for stream in map(flushed, streams[1:]))
+    return Ran(int(code), out, err)
+
+
+def flushed(stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    stream.flush()
+    return stream
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    """Files in `folder`, which is made; returns it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder

@@ -1,0 +1,199 @@
+"""The matrix by itself: exact answers, and what each kind of damage to its files means."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from index import matrix
+from index.matrix import Matrix, MatrixDamaged
+from index.watermark import Watermark
+
+DIM = 8
+
+
+def rows(count, seed=0):
+    """Random unit rows, float32 (count, DIM)."""
+    drawn = np.random.default_rng(seed).standard_normal((count, DIM)).astype(np.float32)
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+def ids_from(first, count):
+    return np.arange(first, first + count, dtype=np.int64)
+
+
+NOTHING = np.empty(0, np.int64)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "matrix"
+
+
+@pytest.fixture
+def ten(folder):
+    """Chunks 1 to 10."""
+    return matrix.rebuild(folder, [(ids_from(1, 10), rows(10))], dim=DIM, model="m", watermark=Watermark(1, 11))
+
+
+def test_the_nearest_rows_come_first_with_their_cosine(ten):
+    nearest = ten.search(rows(10)[3], 3)
+    cosines = rows(10) @ rows(10)[3]
+    assert nearest.chunk_ids == (np.argsort(-cosines)[:3] + 1).tolist()
+    assert nearest.scores == pytest.approx(np.sort(cosines)[::-1][:3], abs=1e-6)
+    assert nearest.total == 10
+
+
+def test_equal_rows_come_in_the_order_of_their_ids(folder):
+    """Also where the limit cuts through them, and whatever their order in the file is."""
+    same = np.repeat(rows(1), 6, axis=0)
+    index = matrix.rebuild(
+        folder, [(np.array([9, 4, 7, 2, 8, 5]), same)], dim=DIM, model="m", watermark=Watermark(1, 1)
+    )
+    assert index.search(rows(1)[0], 3).chunk_ids == [2, 4, 5]
+
+
+def test_a_filter_holds_before_ranking(ten):
+    """The only row that is allowed is found, however far it is."""
+    farthest = ten.search(rows(10)[0], 10).chunk_ids[-1]
+    nearest = ten.search(rows(10)[0], 1, np.array([farthest]))
+    assert (nearest.chunk_ids, nearest.total) == ([farthest], 1)
+
+
+def test_an_empty_matrix_finds_nothing(folder):
+    index = matrix.rebuild(folder, [], dim=DIM, model="m", watermark=Watermark(1, 1))
+    assert index.search(rows(1)[0], 5).chunk_ids == []
+
+
+def test_a_query_of_another_size_is_refused_with_both_shapes(ten):
+    with pytest.raises(ValueError, match=r"shape \(8,\), got \(3,\)"):
+        ten.search(np.ones(3, np.float32), 1)
+
+
+def test_rows_of_another_size_are_refused_and_not_written(ten, folder):
+    with pytest.raises(ValueError, match=r"\(2, 8\), got \(2, 3\)"):
+        ten.apply([(ids_from(11, 2), np.ones((2, 3), np.float32))], NOTHING, Watermark(2, 22))
+    assert Matrix.open(folder).header == ten.header
+
+
+def test_a_removed_chunk_is_dead_in_place_and_its_row_stays(ten, folder):
+    after = ten.apply([], np.array([3, 5]), Watermark(2, 22))
+    assert (after.header.rows, after.live_count, after.dead_count) == (10, 8, 2)
+    assert {3, 5}.isdisjoint(after.search(rows(10)[2], 10).chunk_ids)
+    assert Matrix.open(folder).header.watermark == Watermark(2, 22)
+
+
+def test_what_is_applied_twice_is_there_once(ten):
+    """A process killed after the rows and before its watermark does it all again."""
+    batch = (ids_from(8, 5), rows(5, seed=1))
+    once = ten.apply([batch], np.array([1]), Watermark(2, 22))
+    twice = once.apply([batch], np.array([1]), Watermark(2, 22))
+    assert twice.ids.tolist() == once.ids.tolist() == [0, *range(2, 13)]
+    assert np.array_equal(twice.vectors[:10], rows(10))
+
+
+def test_a_torn_tail_is_not_read_and_is_cut_by_the_next_writer(ten, folder):
+    """Killed while rows were appended: the header does not speak of them."""
+    for name, tail in (("vectors-1.f32", b"x" * 37), ("ids-1.i64", b"y" * 9)):
+        with (folder / name).open("ab") as file:
+            file.write(tail)
+    torn = Matrix.open(folder)
+    assert torn.ids.tolist() == list(range(1, 11))
+    after = torn.apply([(ids_from(11, 1), rows(1, seed=2))], NOTHING, Watermark(2, 22))
+    assert after.ids.tolist() == list(range(1, 12))
+    assert np.array_equal(after.vectors, np.vstack([rows(10), rows(1, seed=2)]))
+    assert (folder / "ids-1.i64").stat().st_size == 11 * matrix.ID_BYTES
+
+
+def test_the_header_moves_only_when_all_rows_are_written(ten, folder):
+    """An error half way through the batches leaves the old header."""
+
+    def batches():
+        yield ids_from(11, 1), rows(1, seed=3)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        ten.apply(batches(), NOTHING, Watermark(2, 22))
+    assert Matrix.open(folder).header == ten.header
+
+
+def test_a_rebuild_is_a_new_epoch_and_the_old_files_go(ten, folder):
+    matrix.rebuild(folder, [(ids_from(2, 3), rows(3))], dim=DIM, model="m", watermark=Watermark(2, 22))
+    assert {path.name for path in folder.iterdir()} == {"header.json", "vectors-2.f32", "ids-2.i64"}
+
+
+def test_a_reader_that_has_the_old_epoch_mapped_keeps_answering(ten, folder):
+    query = rows(10)[3]
+    before = ten.search(query, 10)
+    matrix.rebuild(folder, [(ids_from(1, 1), rows(1))], dim=DIM, model="m", watermark=Watermark(2, 22))
+    assert ten.search(query, 10) == before
+    assert Matrix.open(folder).search(query, 10).chunk_ids == [1]
+
+
+def test_files_of_a_rebuild_that_was_not_finished_are_not_read_and_are_removed(ten, folder):
+    """Killed before the swap: the header still names the old epoch."""
+    matrix.prepare(folder, [(ids_from(1, 3), rows(3, seed=4))], dim=DIM, model="m", watermark=Watermark(2, 22))
+    (folder / "header.json.new").write_bytes(b"{half")
+    assert np.array_equal(Matrix.open(folder).vectors, rows(10))
+    matrix.unlink_orphans(folder, ten.header)
+    assert {path.name for path in folder.iterdir()} == {"header.json", "vectors-1.f32", "ids-1.i64"}
+
+
+def test_a_rebuild_does_not_write_into_files_of_one_that_was_not_finished(ten, folder):
+    matrix.prepare(folder, [(ids_from(1, 3), rows(3, seed=4))], dim=DIM, model="m", watermark=Watermark(2, 22))
+    after = matrix.rebuild(folder, [(ids_from(5, 2), rows(2))], dim=DIM, model="m", watermark=Watermark(2, 22))
+    assert after.ids.tolist() == [5, 6]
+    assert np.array_equal(after.vectors, rows(2))
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"{}", b"\x00" * 80, b'{"epoch": 1}'])
+def test_a_header_of_garbage_is_damage(ten, folder, content):
+    (folder / "header.json").write_bytes(content)
+    with pytest.raises(MatrixDamaged):
+        Matrix.open(folder)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("rows", -1), ("rows", 11), ("rows", 2**62), ("dim", 0), ("dim", 16), ("dim", 2**62), ("epoch", 0), ("epoch", 2)],
+)
+def test_a_header_that_its_files_do_not_bear_out_is_damage(ten, folder, key, value):
+    header = json.loads((folder / "header.json").read_bytes())
+    (folder / "header.json").write_text(json.dumps({**header, key: value}))
+    with pytest.raises(MatrixDamaged):
+        Matrix.open(folder)
+
+
+@pytest.mark.parametrize("name", ["vectors-1.f32", "ids-1.i64"])
+def test_a_file_that_is_short_or_missing_is_damage(ten, folder, name):
+    os.truncate(folder / name, (folder / name).stat().st_size - 1)
+    with pytest.raises(MatrixDamaged):
+        Matrix.open(folder)
+    (folder / name).unlink()
+    with pytest.raises(MatrixDamaged):
+        Matrix.open(folder)
+
+
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_a_search_is_what_numpy_says_over_all_pairs(tmp_path_factory, data):
+    """Any number of rows, some dead, any limit, any filter."""
+    count = data.draw(st.integers(1, 40))
+    dead = data.draw(st.sets(st.integers(1, count)))
+    allowed = data.draw(st.none() | st.sets(st.integers(1, count + 3)))
+    limit = data.draw(st.integers(1, count + 2))
+    folder = tmp_path_factory.mktemp("matrix")
+    vectors, query = rows(count, seed=count), rows(1, seed=99)[0]
+    index = matrix.rebuild(folder, [(ids_from(1, count), vectors)], dim=DIM, model="m", watermark=Watermark(1, 1))
+    index = index.apply([], np.array(sorted(dead), np.int64), Watermark(2, 2))
+    cosines = vectors @ query
+    live = [i for i in range(1, count + 1) if i not in dead and (allowed is None or i in allowed)]
+    expected = sorted(live, key=lambda i: (-cosines[i - 1], i))
+    filter_ids = None if allowed is None else np.array(sorted(allowed), np.int64)
+    nearest = index.search(query, limit, filter_ids)
+    assert (nearest.chunk_ids, nearest.total) == (expected[:limit], len(expected))

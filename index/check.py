@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -31,12 +32,20 @@ def every(connection: sqlite3.Connection, folder: Path) -> list[Check]:
     """All checks, in one snapshot."""
     with database.snapshot(connection):
         return [
-            Check("database integrity", _integrity(connection), mendable=False),
-            Check("texts and their hashes", _text_hashes(connection), mendable=False),
-            Check("vectors", _vectors(connection), mendable=True),
-            Check("matrix", _matrix(connection, folder), mendable=True),
-            Check("lexical index", _lexical(connection, folder), mendable=True),
+            Check("database integrity", _found(_integrity, connection), mendable=False),
+            Check("texts and their hashes", _found(_text_hashes, connection), mendable=False),
+            Check("vectors", _found(_vectors, connection), mendable=True),
+            Check("matrix", _found(_matrix, connection, folder), mendable=True),
+            Check("lexical index", _found(_lexical, connection, folder), mendable=True),
         ]
+
+
+def _found(look: Callable[..., list[str]], *where: object) -> list[str]:
+    """What a check finds; one that cannot be finished has found that."""
+    try:
+        return look(*where)
+    except sqlite3.DatabaseError as error:
+        return [f"kb.db: {error}"]
 
 
 def mend(connection: sqlite3.Connection, folder: Path, checks: list[Check]) -> None:

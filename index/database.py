@@ -17,6 +17,8 @@ from index.atomic import sync
 from index.errors import StoreDamaged
 from index.watermark import Watermark
 
+PRIMARY_CODE = 0xFF
+"""The part of an error code of SQLite that says which kind of error it is."""
 BUSY_TIMEOUT_S = 10.0
 """How long SQLite itself waits for its own short locks (a checkpoint); writers are kept apart by `lock`."""
 
@@ -49,9 +51,22 @@ def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
         connection.close()
-        raise StoreDamaged(
-            f"{path} cannot be read: {error}", "restore kb.db from a backup, or move it away and add again"
-        ) from error
+        raise _damaged(path, error) from error
+
+
+@contextmanager
+def damage_reported(path: Path) -> Iterator[None]:
+    """Raise StoreDamaged for what SQLite finds wrong with the file while it is being used."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & PRIMARY_CODE not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+            raise
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: sqlite3.DatabaseError) -> StoreDamaged:
+    return StoreDamaged(f"{path} cannot be read: {error}", "restore kb.db from a backup, or move it away and add again")
 
 
 @contextmanager

@@ -107,11 +107,9 @@ def exists(folder: Path) -> bool:
     """Whether there is a store that was made to the end: a process killed while making one leaves nothing to keep."""
     if not database_path(folder).is_file() or (folder / ROLLBACK_JOURNAL).exists():
         return False
-    connection = database.connect_reader(database_path(folder))
-    try:
+    path = database_path(folder)
+    with closing(database.connect_reader(path)) as connection, database.damage_reported(path):
         return schema.version(connection) > 0 and "model_name" in database.read_config(connection)
-    finally:
-        connection.close()
 
 
 def database_path(folder: Path) -> Path:
@@ -130,7 +128,8 @@ def reading(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
             with writing(folder, lock_timeout_s):
                 pass
             connection = database.connect_reader(database_path(folder))
-        yield Reader(folder, connection, lock_timeout_s)
+        with database.damage_reported(database_path(folder)):
+            yield Reader(folder, connection, lock_timeout_s)
     finally:
         connection.close()
 
@@ -143,7 +142,7 @@ def writing(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
     """
     if not exists(folder):
         raise StoreMissing(f"there is no store in {folder}", "add something first: kb add PATH")
-    with writer_lock(folder / "write.lock", lock_timeout_s):
+    with writer_lock(folder / "write.lock", lock_timeout_s), database.damage_reported(database_path(folder)):
         connection = database.connect_writer(database_path(folder))
         try:
             if not schema.check_version(connection):

@@ -113,9 +113,13 @@ def _lines(
         )
         raise NotFound(f"nothing on lines {first}:{last}", known)
     if row.doc_type in LINE_TYPES and row.source_path and not is_stale(row):
-        return touching, "\n".join(read_text(row.source_path).text.split("\n")[first - 1 : last]), ()
+        return touching, "\n".join(_lines_of(row.source_path)[first - 1 : last]), ()
     text = joined((chunk.text, chunk.metadata) for chunk in touching)
     return touching, text, ("the file has changed or is gone: these are the stored chunks that held the lines",)
+
+
+def _lines_of(path: str) -> list[str]:
+    return read_text(path).text.removesuffix("\n").split("\n")
 
 
 def parse_lines(text: str) -> tuple[int, int]:

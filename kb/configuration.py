@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,8 @@ from kb.wire import ConfigAnswer, SettingValue
 from models.errors import ModelError
 
 
-def describe(data_dir: Path, loaded: Loaded) -> ConfigAnswer:
-    warnings = []
+def describe(data_dir: Path, loaded: Loaded, environ: Mapping[str, str]) -> ConfigAnswer:
+    warnings = [_meaningless(name) for name in settings.unknown_variables(environ)]
     model: Model | None = None
     try:
         model = choose(loaded.settings.embedding, built_with(data_dir, loaded.settings))
@@ -45,6 +47,12 @@ def set_in_file(path: Path, key: str, value: str) -> bool:
     changed = text[: node.start_mark.index] + quoted + text[node.end_mark.index :]
     replace_file(path.resolve(), changed.encode())  # the file itself, where config.yaml is a link to it
     return True
+
+
+def _meaningless(name: str) -> str:
+    known = [variable for row in settings.variables().values() for variable in row]
+    similar = get_close_matches(name, known, 1)
+    return f"{name} is no setting; did you mean {similar[0]}?" if similar else f"{name} is no setting"
 
 
 def _value(setting: Setting, model: Model | None) -> SettingValue:

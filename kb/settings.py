@@ -172,6 +172,12 @@ def variables() -> dict[str, tuple[str, ...]]:
     return table
 
 
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """Variables that look like settings and are none, such as a misspelt one."""
+    known = {"KB_DATA_DIR", *(name for names in variables().values() for name in names)}
+    return sorted(name for name in environ if name.startswith("KB_") and name not in known)
+
+
 def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     """The file as a tree, and the line of each key in it."""
     import yaml

@@ -115,7 +115,7 @@ def prepare(folder: Path, scenario: Scenario, data: Path) -> None:
     for name, text in texts.items():
         (folder / "documents" / f"{name}.md").write_text(text)
     model = tiny_model.write_model(folder / "model")
-    tiny_model.write_model(folder / "other-model", onnx_file="model.onnx", quantised=True)
+    tiny_model.write_model(folder / "other-model", onnx_file="model.onnx", dim=6)
     data.mkdir()
     (data / "config.yaml").write_text(
         f"embedding: {{model: {model}, batch_size: 1, threads: 1}}\n"

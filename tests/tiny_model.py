@@ -34,17 +34,18 @@ def write_model(
     output: str = "last_hidden_state",
     inputs: tuple[str, ...] = ("input_ids", "attention_mask"),
     pooling: dict[str, object] | None = None,
+    dim: int = DIM,
 ) -> Path:
-    """The folder, filled: 16 positions, at most 12 tokens a text, mean pooling unless told."""
-    write_json(folder / "config.json", {"hidden_size": DIM, "max_position_embeddings": 16, "model_type": "bert"})
+    """The folder, filled: 16 positions, at most 12 tokens a text, mean pooling unless told; `dim` from 4, filled with zeros."""
+    write_json(folder / "config.json", {"hidden_size": dim, "max_position_embeddings": 16, "model_type": "bert"})
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": 12, "do_lower_case": False})
     write_json(folder / "modules.json", [module("", "Transformer"), module("1_Pooling", "Pooling")])
     write_json(
-        folder / "1_Pooling/config.json", pooling or {"word_embedding_dimension": DIM, "pooling_mode_mean_tokens": True}
+        folder / "1_Pooling/config.json", pooling or {"word_embedding_dimension": dim, "pooling_mode_mean_tokens": True}
     )
     write_tokenizer(folder / "tokenizer.json")
     (folder / onnx_file).parent.mkdir(parents=True, exist_ok=True)
-    (folder / onnx_file).write_bytes(onnx_bytes(quantised=quantised, output=output, inputs=inputs))
+    (folder / onnx_file).write_bytes(onnx_bytes(quantised=quantised, output=output, inputs=inputs, dim=dim))
     return folder
 
 
@@ -70,7 +71,7 @@ def write_tokenizer(path: Path) -> None:
     tokenizer.save(str(path))
 
 
-def onnx_bytes(*, quantised: bool, output: str, inputs: tuple[str, ...]) -> bytes:
+def onnx_bytes(*, quantised: bool, output: str, inputs: tuple[str, ...], dim: int = DIM) -> bytes:
     looked_up = "looked_up" if quantised or output == "sentence_embedding" else output
     nodes = [node("Gather", ["table", "input_ids"], [looked_up])]
     if quantised:
@@ -82,10 +83,11 @@ def onnx_bytes(*, quantised: bool, output: str, inputs: tuple[str, ...]) -> byte
         axes = text(1, "axes") + number(8, 1) + number(20, 7)
         keep = text(1, "keepdims") + number(3, 0) + number(20, 2)
         nodes += [node("ReduceMean", [looked_up], [output], [axes, keep])]
-    values = struct.pack(f"<{len(TABLE) * DIM}f", *(value for row in TABLE.values() for value in row))
-    table = number(1, len(TABLE)) + number(1, DIM) + number(2, 1) + text(8, "table") + block(9, values)
+    wide = [(*row, *(0.0,) * (dim - DIM)) for row in TABLE.values()]
+    values = struct.pack(f"<{len(TABLE) * dim}f", *(value for row in wide for value in row))
+    table = number(1, len(TABLE)) + number(1, dim) + number(2, 1) + text(8, "table") + block(9, values)
     ids_shape, float32, int64 = ("batch", "tokens"), 1, 7
-    out_shape = ("batch", DIM) if output == "sentence_embedding" else ("batch", "tokens", DIM)
+    out_shape = ("batch", dim) if output == "sentence_embedding" else ("batch", "tokens", dim)
     graph = b"".join(block(1, each) for each in nodes) + text(2, "tiny") + block(5, table)
     graph += b"".join(block(11, tensor(name, int64, ids_shape)) for name in inputs)
     graph += block(12, tensor(output, float32, out_shape))

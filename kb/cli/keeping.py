@@ -72,7 +72,7 @@ def config(as_json: Json = False) -> int:
     from kb.configuration import describe
 
     here = setup()
-    return emit(describe(here.data_dir, here.loaded), render.configuration, as_json=as_json)
+    return emit(describe(here.data_dir, here.loaded, os.environ), render.configuration, as_json=as_json)
 
 
 def init(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 from kb.read.pdf.page import PageText
 from kb.read.pdf.triage import Verdict
+
+T = TypeVar("T")
 
 READERS = ("pymupdf", "layout", "docling", "rapidocr")
 
@@ -23,7 +25,7 @@ class Account:
         """Why a page, or its picture, was not read -> pages."""
         self._verdicts: dict[int, Verdict] = {}
         self._used: set[str] = set()
-        self._fallbacks: list[str] = []
+        self._notes: list[str] = []
 
     def judge(self, text: PageText, verdict: Verdict) -> None:
         self.first_page = self.first_page or text
@@ -37,7 +39,15 @@ class Account:
 
     def fall_back(self, reason: str) -> None:
         self.engine = "pymupdf"
-        self._fallbacks.append(f"Docling failed ({reason}); PyMuPDF read the complex pages.")
+        self._notes.append(f"Docling failed ({reason}); PyMuPDF read the complex pages.")
+
+    def attempt(self, doing: str, call: Callable[[], T], otherwise: T) -> T:
+        """What a library makes of a part of the file; where it fails over damage, `otherwise` and a warning."""
+        try:
+            return call()
+        except Exception as error:  # noqa: BLE001 MuPDF and the models raise anything; the rest of the file is fine
+            self._notes.append(f"{doing} failed ({error or type(error).__name__}).")
+            return otherwise
 
     @property
     def extractor(self) -> str:
@@ -57,7 +67,7 @@ class Account:
         missed = {page for pages in self.missed.values() for page in pages}
         garbled = [page for page, v in self._verdicts.items() if not v.keeps_text and page not in missed]
         mended = [f"{_pages(garbled)}: the text layer is garbled; OCR read the page instead."] if garbled else []
-        return self._fallbacks + mended + [f"{_pages(p)} not read: {reason}." for reason, p in self.missed.items()]
+        return self._notes + mended + [f"{_pages(p)} not read: {reason}." for reason, p in self.missed.items()]
 
     def metadata(self) -> dict[str, Any]:
         """JSON values: the number of pages, the verdicts with their reasons, who was meant to read complex pages."""

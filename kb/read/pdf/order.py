@@ -15,9 +15,7 @@ MIN_COLUMN_LINES = 3
 MIN_COLUMN_SHARE = 0.15  # of the region's width
 MIN_FILL = 0.55  # median width of a column's lines over the column's width; cells of tables stay below
 MAX_SPANNING_SHARE = 0.5  # of a region's lines may cross the gutter (titles, wide figures)
-MIN_LINE_ASPECT = (
-    10.0  # median length of a column's lines in line heights, about 25 letters; labels of forms are shorter
-)
+MIN_LINE_ASPECT = 8.0  # a column's median line over its height: about 20 letters; labels of forms are shorter
 MIN_GUTTER_SHARE = 0.008  # of the region's width; LaTeX's default columnsep is 10 pt of 360
 BINS = 256
 

@@ -48,7 +48,7 @@ def read_pages(document: Any, path: str, options: ReadOptions, account: Account)
             parts = by_docling.get(item.text.number) or PageParts(
                 item.text.number, _parts(document, item, style, options, account)
             )
-            yield _with_notes(document, parts) if item.text.has_notes else parts
+            yield _with_notes(document, parts, account) if item.text.has_notes else parts
         _trim_store(window)
 
 
@@ -96,12 +96,28 @@ def _parts(document: Any, item: Judged, style: Style, options: ReadOptions, acco
             account.miss(item.text.number, problem)
         if not item.verdict.keeps_text:
             return ()
-    if kind == "complex":
+    return _by_layout(document, item, style, account) or _plain(item.text, style, account)
+
+
+def _by_layout(document: Any, item: Judged, style: Style, account: Account) -> tuple[Part, ...]:
+    """A complex page as the layout models see it; empty for other pages, and where the models fail."""
+    if item.verdict.kind != "complex":
+        return ()
+    number = item.text.number
+    parts = account.attempt(
+        f"Page {number}: finding its layout",
+        lambda: layout.read_page(upright_page(document, number), item.text, style),
+        (),
+    )
+    if parts:
         account.use("layout")
-        return layout.read_page(upright_page(document, item.text.number), item.text, style)
-    if item.text.lines:
+    return parts
+
+
+def _plain(text: PageText, style: Style, account: Account) -> tuple[Part, ...]:
+    if text.lines:
         account.use("pymupdf")
-    return plain.read_page(item.text, style)
+    return plain.read_page(text, style)
 
 
 def _by_ocr(document: Any, item: Judged, options: ReadOptions, account: Account) -> tuple[tuple[Part, ...], str | None]:
@@ -112,18 +128,23 @@ def _by_ocr(document: Any, item: Judged, options: ReadOptions, account: Account)
         return (), "a scan, and RapidOCR is not installed"
     if account.ocr_pages >= options.max_ocr_pages:
         return (), f"a scan beyond the {options.max_ocr_pages} pages a document that OCR may read"
-    try:
-        parts = scan.read_page(upright_page(document, item.text.number))
-    except scan.TooLarge as error:
-        return (), f"a scan too large to unpack: {error}"
+    page = upright_page(document, item.text.number)
+    size = scan.too_large(page)
+    if size:
+        return (), f"a scan too large to unpack: {size}"
     account.ocr_pages += 1
+    parts = account.attempt(f"Page {item.text.number}: OCR", lambda: scan.read_page(page), ())
     if parts:
         account.use("rapidocr")
     return parts, None
 
 
-def _with_notes(document: Any, page: PageParts) -> PageParts:
+def _with_notes(document: Any, page: PageParts, account: Account) -> PageParts:
     """The page with its form values and comments, as far as they are not printed on it."""
     printed = "\n".join([part.text for part in page.parts] + [block.text for block in page.blocks])
-    notes = extras.notes(upright_page(document, page.number), printed)
+    notes = account.attempt(
+        f"Page {page.number}: reading its fields and comments",
+        lambda: extras.notes(upright_page(document, page.number), printed),
+        "",
+    )
     return msgspec.structs.replace(page, parts=(*page.parts, Part(notes))) if notes else page

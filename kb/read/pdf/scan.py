@@ -16,12 +16,18 @@ MAX_PAGE_PIXELS = 30_000_000  # of the rendered page; A2 at 150 dpi has 9 millio
 DPI_STEPS = (DPI, 100, 72)
 
 
-class TooLarge(Exception):
-    """The page, or an image on it, is larger than may be unpacked. The message says how large."""
+def too_large(page: Any) -> str | None:
+    """How large the page, or an image on it, is, if larger than may be unpacked. Allocates nothing."""
+    for _xref, _mask, width, height, *_ in page.get_images():
+        if width * height > MAX_SOURCE_PIXELS:
+            return f"an image of {width} x {height} pixels"
+    if _pixels(page, DPI_STEPS[-1]) > MAX_PAGE_PIXELS:
+        return f"a page of {page.rect.width:.0f} x {page.rect.height:.0f} points"
+    return None
 
 
 def read_page(page: Any) -> tuple[Part, ...]:
-    """Raises TooLarge, before anything is allocated."""
+    """Ask `too_large` first."""
     return parts_of_picture(_render(page))
 
 
@@ -35,14 +41,8 @@ def parts_of_picture(picture: Any) -> tuple[Part, ...]:
 def _render(page: Any) -> Any:
     import numpy as np
 
-    pymupdf = import_pymupdf()
-    for _xref, _mask, width, height, *_ in page.get_images():
-        if width * height > MAX_SOURCE_PIXELS:
-            raise TooLarge(f"an image of {width} x {height} pixels")
-    dpi = next((dpi for dpi in DPI_STEPS if _pixels(page, dpi) <= MAX_PAGE_PIXELS), None)
-    if dpi is None:
-        raise TooLarge(f"a page of {page.rect.width:.0f} x {page.rect.height:.0f} points")
-    pixmap = page.get_pixmap(dpi=dpi, colorspace=pymupdf.csRGB, alpha=False)
+    dpi = next(dpi for dpi in DPI_STEPS if _pixels(page, dpi) <= MAX_PAGE_PIXELS)
+    pixmap = page.get_pixmap(dpi=dpi, colorspace=import_pymupdf().csRGB, alpha=False)
     return np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3)
 
 

@@ -79,11 +79,11 @@ def _state(connection: sqlite3.Connection, mark: Watermark) -> State:
 def rebuild_matrix(connection: sqlite3.Connection, folder: Path) -> Matrix:
     """A new epoch from every live chunk that has a vector. Inside a snapshot, under the writer lock."""
     config = database.read_config(connection)
-    model = config["model_key"]
+    model, dim = config["model_key"], int(config["embedding_dim"])
     return matrix.rebuild(
         folder,
-        vectors.of_chunks(connection, model, after_seq=WHOLE_HISTORY),
-        dim=int(config["embedding_dim"]),
+        vectors.of_chunks(connection, model, dim, after_seq=WHOLE_HISTORY),
+        dim=dim,
         model=model,
         watermark=database.head(connection),
     )
@@ -101,7 +101,7 @@ def _catch_up_matrix(connection: sqlite3.Connection, folder: Path, state: State)
     elif state is State.BEHIND:
         current = Matrix.open(folder)
         seq = current.header.seq
-        added = vectors.of_chunks(connection, current.header.model, after_seq=seq)
+        added = vectors.of_chunks(connection, current.header.model, current.header.dim, after_seq=seq)
         current.apply(added, np.array(_deleted_chunks(connection, seq), np.int64), database.head(connection))
     matrix.unlink_orphans(folder, matrix.read_header(folder))
 

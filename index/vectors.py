@@ -69,15 +69,17 @@ def waiting_count(connection: sqlite3.Connection, model: str) -> int:
 
 
 def of_chunks(
-    connection: sqlite3.Connection, model: str, *, after_seq: int, batch_size: int = 2048
+    connection: sqlite3.Connection, model: str, dim: int, *, after_seq: int, batch_size: int = 2048
 ) -> Iterator[tuple[npt.NDArray[np.int64], Vectors]]:
     """Batches of (chunk ids, vectors) that became searchable after `after_seq` (-1: all), by chunk id.
 
-    A chunk becomes searchable when it has both a document and a vector, whichever came later.
+    A chunk becomes searchable when it has both a document and a vector, whichever came later. A vector that does not have
+    `dim` numbers is left out, so that one damaged row does not stop the others.
     """
     query = (
         "SELECT c.id, v.vector FROM chunks c JOIN documents d ON d.id = c.document_id"
-        " JOIN vectors v ON v.text_hash = c.text_hash AND v.model = :model WHERE {} ORDER BY c.id"
+        " JOIN vectors v ON v.text_hash = c.text_hash AND v.model = :model AND length(v.vector) = :size"
+        " WHERE {} ORDER BY c.id"
     )
     if after_seq < 0:
         query = query.format("1")
@@ -86,10 +88,10 @@ def of_chunks(
             "c.id IN (SELECT c.id FROM documents d JOIN chunks c ON c.document_id = d.id WHERE d.seq > :seq UNION"
             " SELECT c.id FROM vectors v JOIN chunks c ON c.text_hash = v.text_hash WHERE v.seq > :seq)"
         )
-    cursor = connection.execute(query, {"model": model, "seq": after_seq})
+    cursor = connection.execute(query, {"model": model, "seq": after_seq, "size": dim * np.dtype(np.float32).itemsize})
     while rows := cursor.fetchmany(batch_size):
         ids = np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))
-        yield ids, np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), -1)
+        yield ids, np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), dim)
 
 
 def purge(connection: sqlite3.Connection, model: str) -> int:

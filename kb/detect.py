@@ -43,7 +43,7 @@ def supported_types() -> list[str]:
 def detect(path: Path, *, doc_type: str | None = None) -> Detected:
     """The type to read `path` as. Raises UnsupportedType, which lists the supported ones; NotFound; UnreadableFile."""
     if doc_type is not None:
-        return Detected(_known(doc_type))
+        return Detected(known_type(doc_type))
     by_name = type_of_name(path)
     head = _head(path)
     by_content = _type_of_content(path, head)
@@ -78,7 +78,8 @@ def _described(kind: Kind) -> str:
     return f"{kind.doc_type} ({' '.join(shown)}{f' and {others} more' if others > 0 else ''})"
 
 
-def _known(doc_type: str) -> str:
+def known_type(doc_type: str) -> str:
+    """The type that a user named. Raises UnsupportedType, which lists the supported ones."""
     if doc_type not in supported_types():
         raise UnsupportedType(f"unknown type {doc_type!r}", f"supported are {', '.join(supported_types())}")
     return doc_type

@@ -8,9 +8,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import TimeoutError as OutOfTime
+from contextlib import contextmanager
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
@@ -150,7 +152,9 @@ def _in_processes(jobs: Iterator[Job], *, workers: int, timeout_s: float) -> Ite
         flying: deque[tuple[Job, ProcessFuture[Outcome]]] = deque()
         try:
             for job in jobs:
-                flying.append((job, pool.schedule(read_and_chunk, args=[job], timeout=timeout_s)))
+                with _interrupt_held_back():
+                    future = pool.schedule(read_and_chunk, args=[job], timeout=timeout_s)
+                flying.append((job, future))
                 if len(flying) >= workers * JOBS_IN_FLIGHT_A_WORKER:
                     yield _outcome(*flying.popleft(), timeout_s)
             while flying:
@@ -158,6 +162,19 @@ def _in_processes(jobs: Iterator[Job], *, workers: int, timeout_s: float) -> Ite
         finally:
             if flying:  # interrupted: do not wait for what nobody will take
                 pool.stop()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _interrupt_held_back() -> Iterator[None]:
+    """Processes and threads begun here are deaf to Ctrl-C, which a terminal sends to all; this one stops them.
+
+    pebble's workers ignore it too, but only once they are up: before, each would print a traceback.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _silence() -> None:

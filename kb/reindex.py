@@ -95,7 +95,9 @@ def _switch(writer: Writer, built: BuiltWith) -> None:
     """The new matrix beside the old one, then the commit that makes it the right one, then its header."""
     folder = projections.matrix_folder(writer.folder)
     with database.snapshot(writer.connection):
-        batches = vectors.of_chunks(writer.connection, built.model_key, after_seq=projections.WHOLE_HISTORY)
+        batches = vectors.of_chunks(
+            writer.connection, built.model_key, built.embedding_dim, after_seq=projections.WHOLE_HISTORY
+        )
         header = matrix.prepare(
             folder, batches, dim=built.embedding_dim, model=built.model_key, watermark=database.head(writer.connection)
         )

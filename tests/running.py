@@ -34,9 +34,9 @@ def here(folder: Path, *arguments: object, stdin: bytes = b"", **variables: obje
     """Standard output and error are no terminals."""
     streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8") for content in (stdin, b"", b"")]
     surroundings = patch.dict(os.environ, environment(folder / "store", **variables), clear=True)
-    with surroundings, patch("sys.stdin", streams[0]), chdir(folder):
-        with redirect_stdout(streams[1]), redirect_stderr(streams[2]):
-            code = door.run([str(argument) for argument in arguments])
+    redirected = patch("sys.stdin", streams[0]), redirect_stdout(streams[1]), redirect_stderr(streams[2])
+    with surroundings, chdir(folder), redirected[0], redirected[1], redirected[2]:
+        code = door.run([str(argument) for argument in arguments])
     out, err = (stream.buffer.getvalue().decode() for stream in map(flushed, streams[1:]))
     return Ran(int(code), out, err)
 

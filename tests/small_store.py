@@ -32,8 +32,13 @@ def document(name: str, *texts: str, **others: object) -> NewDocument:
 
 
 def chunk(text: str, **others: object) -> NewChunk:
-    values: dict[str, object] = {"heading": "", "context": "", "token_count": len(text.split())}
-    return NewChunk(text=text, text_hash=vectors.text_hash(text), **{**values, **others})
+    values: dict[str, object] = {
+        "text_hash": vectors.text_hash(text),
+        "heading": "",
+        "context": "",
+        "token_count": len(text.split()),
+    }
+    return NewChunk(text=text, **{**values, **others})
 
 
 def vector(text: str, dim: int = DIM) -> np.ndarray:

@@ -145,7 +145,18 @@ def test_a_missing_path_adds_nothing_of_the_others(kb, docs):
 
 
 def test_title_tags_and_language_are_kept(kb, docs):
-    kb("add", docs({"a.py": "def f():\n    return 1\n"}) / "a.py", "--title", "T", "--tag", "x", "--tag", " y ", "--language", "cython")
+    kb(
+        "add",
+        docs({"a.py": "def f():\n    return 1\n"}) / "a.py",
+        "--title",
+        "T",
+        "--tag",
+        "x",
+        "--tag",
+        " y ",
+        "--language",
+        "cython",
+    )
 
     [document] = listed(kb)
     assert (document["title"], document["tags"], document["language"]) == ("T", ["x", "y"], "cython")
@@ -167,7 +178,9 @@ def test_front_matter_gives_title_tags_and_date(kb, docs):
     assert document["modified_at"] == "2020-05-01T00:00:00+00:00"
 
 
-@pytest.mark.parametrize("front", ['date: "0001-01-01T00:00:00+05:00"', "date: last spring", 'title: "\\ud800"', "n: 1e999"])
+@pytest.mark.parametrize(
+    "front", ['date: "0001-01-01T00:00:00+05:00"', "date: last spring", 'title: "\\ud800"', "n: 1e999"]
+)
 def test_odd_front_matter_does_not_stop_the_add(kb, docs, front):
     ran = kb("add", docs({"a.md": f"---\n{front}\n---\n{PROSE}", "b.md": "# B"}), "-r")
 
@@ -519,7 +532,10 @@ def test_a_name_that_is_not_utf_8_fails_alone(kb, docs):
     ran = kb("add", folder, "-r", "-j")
 
     assert ran.code == 7
-    assert [(one["status"], one["title"]) for one in ran.json["documents"]] == [("failed", "caf\ufffd.md"), ("added", "a")]
+    assert [(one["status"], one["title"]) for one in ran.json["documents"]] == [
+        ("failed", "caf\ufffd.md"),
+        ("added", "a"),
+    ]
     assert "its name is not UTF-8 (rename the file)" in ran.json["documents"][0]["reason"]
 
 

@@ -212,7 +212,11 @@ def test_remove_by_id_and_path_leaves_the_files(kb, tmp_path):
 
     ran = kb("remove", "2", "docs/a.md")
 
-    assert ran.stdout.splitlines() == ["Removed: note", f"Removed: {tmp_path}/docs/a.md", "Removed 2 documents with 2 chunks."]
+    assert ran.stdout.splitlines() == [
+        "Removed: note",
+        f"Removed: {tmp_path}/docs/a.md",
+        "Removed 2 documents with 2 chunks.",
+    ]
     assert kb("list", "-j").json["total"] == 0
     assert (tmp_path / "docs/a.md").exists()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
 
 import numpy as np
@@ -91,12 +93,25 @@ def test_entries_that_are_not_the_chunks_are_found_and_mended(folder):
     assert small_store.by_words(folder, "stray") == []
 
 
-def test_damage_inside_a_segment_is_found_and_mended(folder):
-    """tantivy opens the index; the damage shows when it is searched."""
-    for path in (folder / "lexical").glob("*.fast"):
-        path.write_bytes(b"\xff" * path.stat().st_size)
-    [problem] = found(folder)["lexical index"]
-    assert "cannot be read" in problem
+SEGMENT_FILES = [".fast", ".fieldnorm", ".idx", ".pos", ".store", ".term"]
+
+
+@pytest.mark.parametrize("suffix", SEGMENT_FILES)
+def test_a_bit_that_flipped_in_the_lexical_index_is_found_and_mended(folder, suffix):
+    """tantivy opens the index all the same, and may answer wrongly."""
+    [path] = (folder / "lexical").glob(f"*{suffix}")
+    content = bytearray(path.read_bytes())
+    content[3] ^= 1
+    path.write_bytes(content)
+    assert f"{path.name} of the lexical index is damaged" in found(folder)["lexical index"]
+    assert mended(folder) == {}
+
+
+@pytest.mark.parametrize("suffix", SEGMENT_FILES)
+def test_a_short_file_of_the_lexical_index_is_found_and_mended(folder, suffix):
+    [path] = (folder / "lexical").glob(f"*{suffix}")
+    os.truncate(path, 5)
+    assert "lexical index" in found(folder)
     assert mended(folder) == {}
 
 
@@ -183,8 +198,6 @@ def test_a_file_in_the_place_of_the_database_is_damage(folder):
 
 def test_mending_reads_nothing_but_the_database(folder):
     """Both projections gone at once, while the store is held open."""
-    import shutil
-
     with store.writing(folder) as writer:
         shutil.rmtree(projections.matrix_folder(folder))
         shutil.rmtree(projections.lexical_folder(folder))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,12 +19,27 @@ from kb.types import Block, Chunk, Document, Lines
 from models.tokenizer import TokenCounter
 
 COUNTER = TokenCounter.load(shipped_tokenizer())
-WORDS = ("river", "stone", "Überfluss", "config.yaml", "a", "unbelievable", "東京。", "x_y", "3.14", "e" * 150, "end.", "why?")
+WORDS = (
+    "river",
+    "stone",
+    "Überfluss",
+    "config.yaml",
+    "a",
+    "unbelievable",
+    "東京。",
+    "x_y",
+    "3.14",
+    "e" * 150,
+    "end.",
+    "why?",
+)
 SECTIONS = Plan(strategy="sections", max_tokens=1024)
 
 words = st.lists(st.sampled_from(WORDS), min_size=1, max_size=60).map(" ".join)
 paragraphs = st.lists(words, min_size=1, max_size=3).map("\n".join)
-headings = st.builds("{} {}".format, st.sampled_from(["#", "##", "###"]), st.sampled_from(["Rivers", "Stones", "A b c"]))
+headings = st.builds(
+    "{} {}".format, st.sampled_from(["#", "##", "###"]), st.sampled_from(["Rivers", "Stones", "A b c"])
+)
 fences = st.lists(st.sampled_from(["x = 1", "", "    return f(x)", "# no heading"]), max_size=40).map(
     lambda lines: "\n".join(["```python", *lines, "```"])
 )
@@ -99,7 +116,7 @@ def test_the_lines_of_a_chunk_are_where_its_text_stands(text, plan, model_sees):
 def test_only_the_end_of_the_chunk_before_is_repeated_and_only_prose_or_a_tables_header(text, plan, model_sees):
     chunks = cut(text, plan, model_sees)
 
-    for before, one in zip(chunks, chunks[1:], strict=False):
+    for before, one in pairwise(chunks):
         repeated = one.text[: one.metadata.get("overlap", 0)]
         if repeated.startswith("| name"):
             assert repeated == "| name | value |\n| --- | --- |"
@@ -168,7 +185,7 @@ def test_every_part_of_a_long_table_begins_with_its_header():
     assert all(one.text.startswith(header + "\n| row") for one in chunks)
     assert whole(chunks) == "\n".join([header, *rows])
     assert [chunks[0].lines.first, chunks[-1].lines.last] == [1, 62]
-    assert all(after.lines.first == before.lines.last + 1 for before, after in zip(chunks, chunks[1:], strict=False))
+    assert all(after.lines.first == before.lines.last + 1 for before, after in pairwise(chunks))
 
 
 def test_a_header_that_leaves_no_room_for_rows_is_not_repeated():

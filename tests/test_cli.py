@@ -30,8 +30,11 @@ def library(tmp_path_factory, roomy_folder):
     """A folder with a store of 300 notes and one document full of escape sequences, which no test changes."""
     folder = tmp_path_factory.mktemp("library")
     texts = {f"{number}.txt": f"note number {number} on red lamps" for number in range(300)}
-    title = f'"evil {ESCAPES}"'.replace("\x1b", "\\e").replace("\x07", "\\a").replace("\x08", "\\b").replace("\r", "\\r")
-    texts["evil.md"] = f"---\ntitle: {title}\ntags: [{title}]\n---\n# Evil {ESCAPES} heading\n\nevil {ESCAPES} words\n"
+    title = json.dumps(f"evil {ESCAPES}")
+    harmless = "much text around it, so that nobody takes it for a program\n" * 20
+    texts["evil.md"] = (
+        f"---\ntitle: {title}\ntags: [{title}]\n---\n# Evil {ESCAPES} heading\n\nevil {ESCAPES} words\n\n{harmless}"
+    )
     texts[f"name {ESCAPES.replace('/', '')}.txt"] = "an evil name\n"
     running.write(folder / "docs", texts)
     assert running.process(folder, "add", "docs", "-r", KB_MODEL=roomy_folder).code == 0
@@ -82,7 +85,6 @@ def read_terminal(descriptor: int) -> bytes:
 @pytest.mark.parametrize(
     ("arguments", "code", "name"),
     [
-        (["--nonsense"], 2, None),
         (["search", "-j", "--nonsense", "x"], 2, "NoSuchOption"),
         (["list", "--json", "--limit", "3"], 2, "NoSuchOption"),
         (["get", "-j"], 2, "MissingParameter"),
@@ -93,23 +95,15 @@ def read_terminal(descriptor: int) -> bytes:
         (["add", "-j", "x" * 300], 1, "OSError"),
         (["get", "-j", "999"], 3, "NotFound"),
         (["add", "-j", "--type", "nonsense", "docs/1.txt"], 4, "UnsupportedType"),
-        (["search", "-j", "--mode", "semantic", "x"], 6, "ModelMissing"),
     ],
 )
 def test_an_error_is_one_json_object_on_stdout_and_an_exit_code(kb, arguments, code, name):
-    model = {"KB_MODEL": "/gone"} if name == "ModelMissing" else {}
-    store = {"KB_DATA_DIR": "store"} if not model else {}
-    ran = kb(*arguments, **model, **store)
-    if name == "ModelMissing":  # a model that the store does not know is a mismatch; its own is missing
-        assert (ran.code, ran.json["error"]["code"]) == (5, "ModelMismatch")
-    elif name is None:
-        assert (ran.code, ran.stdout) == (code, "")
-        assert ran.stderr.startswith("kb: No such option: --nonsense")
-    else:
-        assert (ran.code, ran.json["error"]["code"]) == (code, name)
-        assert ran.json["error"].keys() == {"code", "message", "hint", "exit_code"}
-        assert ran.json["error"]["exit_code"] == code
-        assert ran.stderr == ""
+    ran = kb(*arguments)
+
+    assert (ran.code, ran.json["error"]["code"]) == (code, name)
+    assert ran.json["error"].keys() == {"code", "message", "hint", "exit_code"}
+    assert ran.json["error"]["exit_code"] == code
+    assert ran.stderr == ""
 
 
 def test_an_error_for_a_person_is_one_line_on_stderr(kb):
@@ -156,7 +150,9 @@ def test_an_invalid_configuration_names_line_and_key(tmp_path, roomy_folder):
 def test_a_data_folder_that_cannot_be_made_is_one_line(tmp_path, roomy_folder):
     (tmp_path / "file").write_text("")
 
-    ran = running.process(tmp_path, "add", "--note", "x", KB_DATA_DIR=tmp_path / "file" / "store", KB_MODEL=roomy_folder)
+    ran = running.process(
+        tmp_path, "add", "--note", "x", KB_DATA_DIR=tmp_path / "file" / "store", KB_MODEL=roomy_folder
+    )
 
     assert ran.code == 1
     assert ran.stderr.count("\n") == 1
@@ -195,7 +191,9 @@ def test_every_changing_command_answers_one_json_object(tmp_path, roomy_folder):
         assert {"took_ms", "warnings"} <= ran.json.keys()
 
 
-@pytest.mark.parametrize("arguments", [["list", "--all"], ["list", "--all", "-j"], ["search", "--format", "human", "-n", "300", "lamps"]])
+@pytest.mark.parametrize(
+    "arguments", [["list", "--all"], ["list", "--all", "-j"], ["search", "--format", "human", "-n", "300", "lamps"]]
+)
 def test_a_closed_pipe_is_a_success_without_a_trace(library, roomy_folder, arguments):
     process = subprocess.Popen(
         [sys.executable, "-m", "kb", *arguments],
@@ -209,9 +207,8 @@ def test_a_closed_pipe_is_a_success_without_a_trace(library, roomy_folder, argum
     assert process.wait(timeout=60) == 0
 
 
-def test_output_in_an_encoding_that_lacks_a_character_is_no_error(kb):
-    ran = running.subprocess.run  # the bytes, not their text
-    done = ran(
+def test_output_in_an_encoding_that_lacks_a_character_is_no_error():
+    done = subprocess.run(
         [sys.executable, "-m", "kb", "add", "--note", "日本語 …", "--dry-run"],
         env=environment(Path("/nowhere"), PYTHONIOENCODING="ascii"),
         capture_output=True,
@@ -222,15 +219,17 @@ def test_output_in_an_encoding_that_lacks_a_character_is_no_error(kb):
 
 
 def test_human_search_has_rank_score_title_place_type_tags_and_a_snippet(tmp_path, roomy_folder):
-    running.write(tmp_path, {"a.md": f"# Top\n\n## Lamps\n\n{'many words ' * 60} the red lamp is on {'more words ' * 30}"})
+    running.write(
+        tmp_path, {"a.md": f"# Top\n\n## Lamps\n\n{'many words ' * 60} the red lamp is on {'more words ' * 30}"}
+    )
     kb = partial(running.process, tmp_path, KB_MODEL=roomy_folder)
     kb("add", "a.md", "--tag", "x")
 
-    first, second, *snippet = kb("search", "--format", "human", "--mode", "keyword", "lamp").stdout.splitlines()
+    first, second, *snippet = kb("search", "--format", "human", "--mode", "keyword", "red lamp").stdout.splitlines()
 
     assert re.fullmatch(r"1\. Top  0\.\d\d  markdown  lines 1-5  Top > Lamps  #x", first)
     assert re.fullmatch(rf"   {tmp_path}/a\.md  chunk \d+", second)
-    assert any("red lamp is on" in line for line in snippet)
+    assert "the red lamp is on" in " ".join(line.strip() for line in snippet)
     assert all(line.startswith("   ") or not line for line in snippet)
 
 
@@ -258,7 +257,7 @@ def test_json_on_a_terminal_is_json(on_terminal):
     [
         ["search", "--mode", "keyword", "evil"], ["list", "--all"], ["show", "{id}"], ["get", "{id}"], ["tag", "list"],
         ["search", "--mode", "keyword", f"unheardof{ESCAPES}"], ["get", f"gone{ESCAPES}"], [f"--no{ESCAPES}"],
-        ["remove", f"gone{ESCAPES}"], ["add", f"gone{ESCAPES}"],
+        ["remove", f"gone{ESCAPES}"],
     ],
 )  # fmt: skip
 def test_no_escape_of_a_document_or_an_argument_reaches_the_terminal(kb, on_terminal, arguments):
@@ -274,8 +273,9 @@ def test_no_escape_of_a_document_or_an_argument_reaches_the_terminal(kb, on_term
 def test_adding_evil_files_on_a_terminal_is_safe(on_terminal, library, tmp_path):
     """The progress bar's own sequences are meant; theirs are not."""
     shown = on_terminal("add", library / "docs" / "evil.md", library / "docs" / f"name {ESCAPES}.txt", folder=tmp_path)
+    shown += on_terminal("add", f"gone{ESCAPES}", folder=tmp_path)
 
-    assert "Added: evil.md (1 chunks)" in shown
+    assert "Added: evil.md" in shown
     assert "owned" not in shown
     assert not set(shown) & {"\x07", "\x08", "\x9b", "\u202e", "\u2066"}
 
@@ -301,7 +301,9 @@ def test_progress_is_for_terminals_only(on_terminal, kb, tmp_path, roomy_folder)
 
 def test_ctrl_c_on_a_terminal_ends_all_processes_with_one_line(tmp_path, roomy_folder):
     """The terminal sends SIGINT to the workers as well."""
-    running.write(tmp_path / "docs", {f"{number}.md": f"# {number}\n\n" + "red words. " * 3000 for number in range(400)})
+    running.write(
+        tmp_path / "docs", {f"{number}.md": f"# {number}\n\n" + "red words. " * 3000 for number in range(400)}
+    )
     process = subprocess.Popen(
         [sys.executable, "-m", "kb", "add", "docs", "-r", "-j"],
         env=environment(tmp_path / "store", KB_MODEL=roomy_folder),

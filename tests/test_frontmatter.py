@@ -42,7 +42,15 @@ def test_tags_are_given_in_many_ways(line, tags):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "no fence", "\n---\na: 1\n---\n", "---\nonly text\n---\n", "---\n- a\n---\n", "---\na: 1\nnever closed", "----\n"],
+    [
+        "",
+        "no fence",
+        "\n---\na: 1\n---\n",
+        "---\nonly text\n---\n",
+        "---\n- a\n---\n",
+        "---\na: 1\nnever closed",
+        "----\n",
+    ],
 )
 def test_what_is_no_front_matter_is_left_alone(text):
     assert parse(text) == NONE
@@ -83,7 +91,9 @@ def test_deep_nesting_is_refused():
 
 
 def test_values_are_json():
-    found = parse("---\nset: !!set {a, b}\nnan: .nan\ninf: .inf\nbin: !!binary aGk=\nat: 2024-01-01 10:00:00\n1: x\n---\n")
+    found = parse(
+        "---\nset: !!set {a, b}\nnan: .nan\ninf: .inf\nbin: !!binary aGk=\nat: 2024-01-01 10:00:00\n1: x\n---\n"
+    )
 
     assert msgspec.json.decode(msgspec.json.encode(found.metadata)) == found.metadata
     assert found.metadata["nan"] is None

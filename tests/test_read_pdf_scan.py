@@ -124,3 +124,13 @@ def test_real_scan_keeps_its_accents():
     text = " ".join(files.text_of(files.read(DATA / "pdf_scan" / "francais.pdf")).split())
     assert "vieux whisky au juge blond" in text
     assert "à côté de l'alcôve" in text
+
+
+def test_cells_of_a_scanned_table_become_a_markdown_table(tmp_path):
+    image = files.picture("", size=(1100, 500))
+    columns = (("Port", "Aberdeen", "Bergen", "Cork"), ("Boats", "12", "75", "31"), ("Crew", "84", "512", "190"))
+    for number, column in enumerate(columns):
+        image.paste(files.picture(*column, size=(330, 420)), (40 + 340 * number, 60))
+    read = files.read(scanned(tmp_path, image))
+    (table,) = [b for b in read.blocks if b.kind == "table"]
+    assert table.text.splitlines()[2:] == ["| Aberdeen | 12 | 84 |", "| Bergen | 75 | 512 |", "| Cork | 31 | 190 |"]

@@ -57,11 +57,12 @@ def test_every_setting_has_a_variable_of_its_own():
 
 @pytest.mark.parametrize("key", settings.keys())
 def test_every_variable_is_read(tmp_path, key):
-    value = {"search.default_format": "json", "ingestion.enable_ocr": "never", "ingestion.pdf_engine": "pymupdf"}.get(
-        key
-    )
-    value = value or ("fixed" if key.endswith("strategy") and "note" not in key else "whole" if "note" in key else "17")
-    value = "true" if isinstance(dict((s.key, s.value) for s in table(load(tmp_path, {})))[key], bool) else value
+    values = {
+        "search.default_format": "json", "ingestion.enable_ocr": "never", "ingestion.pdf_engine": "pymupdf",
+        "embedding.spinning": "true", "chunking.code.include_context": "true", "chunking.note.strategy": "whole",
+        "chunking.pdf.strategy": "fixed", "chunking.markdown.strategy": "fixed", "chunking.code.strategy": "fixed",
+    }  # fmt: skip
+    value = values.get(key, "17")
     name = variables()[key][0]
 
     [setting] = [setting for setting in table(load(tmp_path, {name: value})) if setting.key == key]

@@ -22,7 +22,7 @@ def writer(data_dir, make_store):
 def searchable(connection, after_seq=-1, **options):
     return {
         chunk_id: row
-        for ids, rows in vectors.of_chunks(connection, "made-up", after_seq=after_seq, **options)
+        for ids, rows in vectors.of_chunks(connection, "made-up", small_store.DIM, after_seq=after_seq, **options)
         for chunk_id, row in zip(ids.tolist(), rows, strict=True)
     }
 

@@ -14,6 +14,7 @@ from kb.cli import render
 from kb.cli.bars import AddBar
 from kb.cli.options import Setup
 from kb.cli.output import emit
+from kb.detect import known_type
 from kb.errors import BadRequest, Exit
 from kb.settings import Settings
 from kb.wire import AddAnswer
@@ -64,6 +65,8 @@ def _check(paths: Sequence[str], note: str | None, request: Request, *, reread: 
         raise BadRequest("--title is for one document", "add it on its own")
     if STANDARD_INPUT in paths and len(paths) > 1:
         raise BadRequest("- stands for standard input and goes alone", "add the files in another command")
+    if request.doc_type is not None:
+        known_type(request.doc_type)
     if not all(tag.strip() for tag in request.tags):
         raise BadRequest("a tag needs a name", "say --tag NAME")
 

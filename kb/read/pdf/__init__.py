@@ -33,8 +33,8 @@ def read(source: Source, options: ReadOptions) -> Document:
     account = Account(engine)
     with opened(source.path, options.password) as (document, repairs):
         pages = list(read_pages(document, source.path, options, account))
-        bookmarks = account.attempt("Reading the bookmarks", lambda: bookmarks_of(document.get_toc()), ())
-        attached = account.attempt("Listing the attached files", lambda: extras.attachments(document), [])
+        bookmarks = account.attempt("Reading the bookmarks", lambda: bookmarks_of(document.get_toc()))
+        attached = account.attempt("Listing the attached files", lambda: extras.attachments(document))
         blocks = blocks_of(pages, bookmarks)
         title = extras.title(document, account.first_page)
         facts = extras.facts(document)

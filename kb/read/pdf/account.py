@@ -41,13 +41,13 @@ class Account:
         self.engine = "pymupdf"
         self._notes.append(f"Docling failed ({reason}); PyMuPDF read the complex pages.")
 
-    def attempt(self, doing: str, call: Callable[[], T], otherwise: T) -> T:
-        """What a library makes of a part of the file; where it fails over damage, `otherwise` and a warning."""
+    def attempt(self, doing: str, call: Callable[[], Sequence[T]]) -> Sequence[T]:
+        """What a library makes of a part of the file; nothing, and a warning, where it fails over damage."""
         try:
             return call()
         except Exception as error:  # noqa: BLE001 MuPDF and the models raise anything; the rest of the file is fine
             self._notes.append(f"{doing} failed ({error or type(error).__name__}).")
-            return otherwise
+            return ()
 
     @property
     def extractor(self) -> str:

@@ -52,11 +52,11 @@ def attachments(document: Any) -> list[str]:
     return list(document.embfile_names()) if document.embfile_count() else []
 
 
-def notes(page: Any, printed: str) -> str:
-    """Values of form fields and comments that the page's own text does not show, one a line."""
+def notes(page: Any, printed: str) -> list[str]:
+    """Values of form fields and comments that the page's own text does not show, each with its name."""
     shown = _squeezed(printed)
     found = [line for line in (*_fields(page), *_comments(page)) if _squeezed(line.split(": ", 1)[-1]) not in shown]
-    return "\n".join(dict.fromkeys(found))
+    return list(dict.fromkeys(found))
 
 
 def _fields(page: Any) -> Iterator[str]:

@@ -51,6 +51,8 @@ class Style(msgspec.Struct, frozen=True):
 
     body_size: float
     """Font size in points of most characters."""
+    heading_size: float = HEADING_SIZE
+    """From how many times the body's size a line is a heading."""
     line_width: float = 0.0
     """Width in points of a full line; a line that ends well before it was meant to end there."""
     is_mono: bool = False
@@ -59,7 +61,7 @@ class Style(msgspec.Struct, frozen=True):
     """Words written with a hyphen within a line: they keep it where a line ends at it."""
 
 
-def style_of(lines: Iterable[Line]) -> Style:
+def style_of(lines: Iterable[Line], heading_size: float = HEADING_SIZE) -> Style:
     sizes: dict[float, int] = {}
     widths: list[float] = []
     hyphenated: set[str] = set()
@@ -75,7 +77,13 @@ def style_of(lines: Iterable[Line]) -> Style:
             mono += length
         if "-" in text:
             hyphenated.update(HYPHENATED.findall(text))
-    return Style(_usual(sizes), median(widths) if widths else 0.0, mono > MAX_MONO_SHARE * total, frozenset(hyphenated))
+    return Style(
+        body_size=_usual(sizes),
+        heading_size=heading_size,
+        line_width=median(widths) if widths else 0.0,
+        is_mono=mono > MAX_MONO_SHARE * total,
+        hyphenated=frozenset(hyphenated),
+    )
 
 
 def _usual(sizes: dict[float, int]) -> float:
@@ -275,7 +283,7 @@ def _ends_sentence(line: Line) -> bool:
 
 
 def _is_large(line: Line, style: Style) -> bool:
-    return line.size > HEADING_SIZE * style.body_size
+    return line.size > style.heading_size * style.body_size
 
 
 def _rank(group: _Group, text: str, style: Style) -> float | None:
@@ -285,7 +293,7 @@ def _rank(group: _Group, text: str, style: Style) -> float | None:
     if not LETTER.search(text):
         return None
     size = max(line.size for line in group.rows)
-    if size > HEADING_SIZE * style.body_size:
+    if size > style.heading_size * style.body_size:
         return size + BOLD_RANK * group.is_bold
     is_short = len(text) <= MAX_BOLD_HEADING_CHARS and not text.endswith((".", ",", ";"))
     if group.is_bold and is_short and size > style.body_size - SAME_SIZE_PT:

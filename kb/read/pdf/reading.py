@@ -107,11 +107,10 @@ def _by_layout(document: Any, item: Judged, style: Style, account: Account) -> t
     parts = account.attempt(
         f"Page {number}: finding its layout",
         lambda: layout.read_page(upright_page(document, number), item.text, style),
-        (),
     )
     if parts:
         account.use("layout")
-    return parts
+    return tuple(parts)
 
 
 def _plain(text: PageText, style: Style, account: Account) -> tuple[Part, ...]:
@@ -133,10 +132,10 @@ def _by_ocr(document: Any, item: Judged, options: ReadOptions, account: Account)
     if size:
         return (), f"a scan too large to unpack: {size}"
     account.ocr_pages += 1
-    parts = account.attempt(f"Page {item.text.number}: OCR", lambda: scan.read_page(page), ())
+    parts = account.attempt(f"Page {item.text.number}: OCR", lambda: scan.read_page(page))
     if parts:
         account.use("rapidocr")
-    return parts, None
+    return tuple(parts), None
 
 
 def _with_notes(document: Any, page: PageParts, account: Account) -> PageParts:
@@ -145,6 +144,5 @@ def _with_notes(document: Any, page: PageParts, account: Account) -> PageParts:
     notes = account.attempt(
         f"Page {page.number}: reading its fields and comments",
         lambda: extras.notes(upright_page(document, page.number), printed),
-        "",
     )
-    return msgspec.structs.replace(page, parts=(*page.parts, Part(notes))) if notes else page
+    return msgspec.structs.replace(page, parts=(*page.parts, Part("\n".join(notes)))) if notes else page

@@ -1,0 +1,6 @@
+from time import sleep
+
+
+def read(source, options):
+    while True:
+        sleep(60)

@@ -11,9 +11,10 @@ import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import tee
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -24,17 +25,15 @@ from kb import journal, reading
 from kb.candidates import Candidate, Candidates, Request
 from kb.chunk import plan_for
 from kb.detect import detect
+from kb.jobs import jobs_of
 from kb.model import Model, choose
+from kb.newvectors import NewVectors
 from kb.read.note import from_text, title_of
-from kb.reading import Job, Outcome, Passages, Unread
+from kb.reading import Outcome, Passages, Unread
 from kb.record import document_of
 from kb.settings import Settings
-from kb.types import Chunk, ReadOptions, Source
 from kb.wire import AddAnswer, AddedFile
 from models.tokenizer import TokenCounter
-
-if TYPE_CHECKING:
-    from models.embedder import Embedder
 
 BATCH_S = 1.0
 """A batch is written when it is full or this old, so that search sees a long add grow."""
@@ -103,8 +102,7 @@ class Adding:
         self.files: list[AddedFile] = []
         self.warnings: list[str] = []
         self.chunk_count = 0
-        self.embedded_count = 0
-        self._embedder: Embedder | None = None
+        self.new_vectors = NewVectors(data_dir, model, settings.embedding.batch_size)
 
     @classmethod
     def prepare(cls, data_dir: Path, settings: Settings, request: Request, progress: Progress) -> Adding:
@@ -126,10 +124,8 @@ class Adding:
             for candidate in found:
                 self._say(AddedFile(path=candidate.path, title=Path(candidate.path).name, status="would_add"))
             return
-        waiting: dict[str, Candidate] = {}
-        outcomes = self._read(found, waiting)
-        for batch in _batches(outcomes, self.settings.ingestion.batch_size):
-            self._write_batch([(waiting.pop(job.source.path), outcome) for job, outcome in batch])
+        for batch in _batches(self._read(found), self.settings.ingestion.batch_size):
+            self._write_batch(batch)
 
     def note(self, text: str) -> None:
         content = text.strip().encode()
@@ -151,7 +147,7 @@ class Adding:
             size=len(content),
             doc_type=detect(Path(path), doc_type=self.request.doc_type or "markdown").doc_type,
         )
-        [(_, outcome)] = self._read([candidate], {})
+        [(_, outcome)] = self._read([candidate])
         if isinstance(outcome, Unread):
             reason = outcome.reason.replace(path, "standard input")
             raise reading.error_of(msgspec.structs.replace(outcome, reason=reason))
@@ -179,7 +175,7 @@ class Adding:
             unsupported=walk.unsupported if walk else 0,
             ignored=walk.ignored if walk else 0,
             chunks=self.chunk_count,
-            embedded=self.embedded_count,
+            embedded=self.new_vectors.count,
             warnings=(*(walk.skipped if walk else ()), *self.warnings),
         )
 
@@ -192,29 +188,19 @@ class Adding:
             else:
                 self._say(found)
 
-    def _read(self, found: Iterable[Candidate], waiting: dict[str, Candidate]) -> Iterator[tuple[Job, Outcome]]:
+    def _read(self, found: Iterable[Candidate]) -> Iterator[tuple[Candidate, Outcome]]:
+        """Each candidate with what was read of it, in order."""
         ingestion = self.settings.ingestion
-        jobs = self._jobs(found, waiting)
-        return reading.read_all(jobs, workers=ingestion.workers, timeout_s=ingestion.file_timeout_s)
-
-    def _jobs(self, candidates: Iterable[Candidate], waiting: dict[str, Candidate]) -> Iterator[Job]:
-        """What readers need of each candidate; the candidate itself waits here, under its path."""
-        options = read_options(self.data_dir, self.settings, self.request)
-        room = self.model.room()
-        for candidate in candidates:
-            waiting[candidate.path] = candidate
-            yield Job(
-                source=Source(path=candidate.path, doc_type=candidate.doc_type, language=self.request.language),
-                options=options,
-                plan=plan_for(candidate.doc_type, self.settings.chunking),
-                tokenizer_path=str(self.model.tokenizer),
-                model_sees=room,
-            )
+        taken, read = tee(found)  # what is being read is held between the two
+        jobs = jobs_of(read, self.data_dir, self.settings, self.request, self.model)
+        outcomes = reading.read_all(jobs, workers=ingestion.workers, timeout_s=ingestion.file_timeout_s)
+        for _, outcome in outcomes:
+            yield next(taken), outcome
 
     def _write_batch(self, batch: Sequence[tuple[Candidate, Outcome]]) -> None:
         """Embed what is new in all documents of a batch together, then write each in a transaction of its own."""
-        new_vectors = self._embed(
-            [chunk for _, outcome in batch if isinstance(outcome, Passages) for chunk in outcome.chunks]
+        new_vectors = self.new_vectors.of(
+            chunk for _, outcome in batch if isinstance(outcome, Passages) for chunk in outcome.chunks
         )
         with store.writing(self.data_dir, self.settings.storage.lock_timeout_s) as writer:
             for candidate, outcome in batch:
@@ -222,22 +208,6 @@ class Adding:
                     self._say(self._write(writer, candidate, outcome, new_vectors), pages=_page_count(outcome))
                 else:
                     self._say(self._remember(writer, candidate, outcome))
-
-    def _embed(self, chunks: Sequence[Chunk]) -> dict[bytes, vectors.Vectors]:
-        """Vectors of the texts that have none yet, by text hash."""
-        texts = {vectors.text_hash(chunk.embedded_text): chunk.embedded_text for chunk in chunks}
-        if self.model.missing or not texts:
-            return {}
-        with store.reading(self.data_dir) as reader:
-            known = vectors.known(reader.connection, texts, self.model.spec.key)
-        new = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
-        if not new:
-            return {}
-        if self._embedder is None:
-            self._embedder = self.model.load(self.data_dir)
-        rows = self._embedder.embed_passages(list(new.values()), self.settings.embedding.batch_size)
-        self.embedded_count += len(new)
-        return dict(zip(new, rows, strict=True))
 
     def _write(
         self, writer: Writer, candidate: Candidate, passages: Passages, new_vectors: dict[bytes, vectors.Vectors]
@@ -298,26 +268,9 @@ def built_with(data_dir: Path, settings: Settings) -> BuiltWith | None:
         return store.built_with(reader.connection)
 
 
-def read_options(data_dir: Path, settings: Settings, request: Request) -> ReadOptions:
-    """What readers need to know of the settings and of the request."""
-    ingestion = settings.ingestion
-    return ReadOptions(
-        enable_ocr=ingestion.enable_ocr,
-        pdf_engine=request.pdf_engine or ingestion.pdf_engine,
-        password=request.password,
-        max_ocr_pages=ingestion.max_ocr_pages,
-        docling_artifacts=str(docling_folder(data_dir)),
-    )
-
-
-def docling_folder(data_dir: Path) -> Path:
-    """Where `kb init --docling` leaves Docling's models."""
-    return data_dir / "docling"
-
-
-def _batches(outcomes: Iterable[tuple[Job, Outcome]], size: int) -> Iterator[list[tuple[Job, Outcome]]]:
+def _batches(outcomes: Iterable[tuple[Candidate, Outcome]], size: int) -> Iterator[list[tuple[Candidate, Outcome]]]:
     """Lists of at most `size`, none held back for longer than `BATCH_S`."""
-    batch: list[tuple[Job, Outcome]] = []
+    batch: list[tuple[Candidate, Outcome]] = []
     begun = monotonic()
     for outcome in outcomes:
         batch.append(outcome)

@@ -13,10 +13,10 @@ from index.rows import ChunkRow, DocumentRow
 from index.store import reading
 from kb import resolve
 from kb.chunk.pack import joined
+from kb.citing import chunk_text, is_stale, summary
 from kb.errors import BadRequest, NotFound
 from kb.read.decode import read_text
-from kb.search import is_stale, lines_of
-from kb.wire import ChunkText, DocumentSummary, GetAnswer, ListAnswer, ShowAnswer
+from kb.wire import GetAnswer, ListAnswer, ShowAnswer
 
 LINE_TYPES = frozenset({"markdown", "text", "code", "data"})
 """Their lines are the lines of the file."""
@@ -70,21 +70,6 @@ def get(data_dir: Path, reference: str, part: Part) -> GetAnswer:
     return GetAnswer(
         document=summary(row), text=text, chunks=tuple(chunk_text(chunk) for chunk in chunks), warnings=warnings
     )
-
-
-def summary(row: DocumentRow) -> DocumentSummary:
-    return DocumentSummary(
-        document_id=row.id, title=row.title, path=row.source_path, type=row.doc_type, tags=row.tags,
-        language=row.language, chunks=row.chunk_count, size=row.size, created_at=row.created_at,
-        modified_at=row.modified_at, stale=is_stale(row),
-    )  # fmt: skip
-
-
-def chunk_text(chunk: ChunkRow) -> ChunkText:
-    return ChunkText(
-        chunk_id=chunk.id, chunk_index=chunk.chunk_index, text=chunk.text, heading=chunk.heading, page=chunk.page,
-        lines=lines_of(chunk), token_count=chunk.token_count, metadata=chunk.metadata,
-    )  # fmt: skip
 
 
 def _on_page(chunks: Sequence[ChunkRow], page: int) -> list[ChunkRow]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from index import check, store
 from index.check import Check
 from index.errors import ModelMismatch
-from kb.add import read_options
 from kb.candidates import Request
+from kb.jobs import read_options
 from kb.model import choose
 from kb.read.pdf.docling import engine_status
 from kb.settings import Settings

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from index import store
-from kb.add import built_with, docling_folder
+from kb.add import built_with
+from kb.jobs import docling_folder
 from kb.model import choose
 from kb.settings import Settings
 from kb.wire import InitAnswer

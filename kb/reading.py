@@ -15,6 +15,7 @@ from concurrent.futures import TimeoutError as OutOfTime
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain, islice
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -148,6 +149,7 @@ def _in_processes(jobs: Iterator[Job], *, workers: int, timeout_s: float) -> Ite
     # Spawned: a fork after onnxruntime or Docling has run in the parent hangs.
     context = multiprocessing.get_context("spawn")
     workers = min(workers, usable_cores())
+    resource_tracker.ensure_running()  # it is begun with the first process, and then lifts the hold on Ctrl-C
     with ProcessPool(max_workers=workers, max_tasks=FILES_A_WORKER, initializer=_silence, context=context) as pool:
         flying: deque[tuple[Job, ProcessFuture[Outcome]]] = deque()
         try:

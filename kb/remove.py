@@ -8,7 +8,7 @@ from pathlib import Path
 from index import documents, tags
 from index.store import writing
 from kb import resolve
-from kb.browse import summary
+from kb.citing import summary
 from kb.wire import RemoveAnswer
 
 

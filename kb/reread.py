@@ -12,11 +12,12 @@ import msgspec
 
 from index import documents, store
 from index.rows import DocumentRow
-from kb.add import Adding, Progress, read_options
+from kb.add import Adding, Progress
 from kb.candidates import Candidate, Request
+from kb.citing import is_stale
 from kb.errors import BadRequest
+from kb.jobs import read_options
 from kb.read.pdf.docling import ENGINE, engine_status
-from kb.search import is_stale
 from kb.settings import Settings
 from kb.wire import AddAnswer
 

@@ -5,7 +5,6 @@ Not here: how words are matched (`index.lexical`), how a score is shown (`kb.cli
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +22,7 @@ from index.matrix import Ids, Matrix
 from index.query import MOST_WORDS, ParsedQuery, parse
 from index.rows import ChunkRow, DocumentRow
 from index.store import Reader, built_with, check_model, reading
+from kb.citing import is_stale, lines_of
 from kb.errors import BadRequest
 from kb.fuse import reciprocal_ranks
 from kb.model import Model, choose
@@ -245,23 +245,6 @@ def _hit(chunk: ChunkRow, document: DocumentRow, score: float, ranking: Ranking)
             total_chunks=document.chunk_count, tags=document.tags, stale=is_stale(document),
         ),
     )  # fmt: skip
-
-
-def lines_of(chunk: ChunkRow) -> tuple[int, int] | None:
-    if chunk.start_line is None or chunk.end_line is None:
-        return None
-    return chunk.start_line, chunk.end_line
-
-
-def is_stale(document: DocumentRow) -> bool:
-    """Whether the file is gone or has another time or size: one stat."""
-    if document.source_path is None:
-        return False
-    try:
-        status = os.stat(document.source_path)  # noqa: PTH116  paths are verbatim strings
-    except OSError:
-        return True
-    return status.st_mtime_ns != document.mtime_ns or status.st_size != document.size
 
 
 def _rounded(score: float) -> float:

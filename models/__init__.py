@@ -12,3 +12,7 @@
 
 Knows nothing of documents, stores or settings. Nothing is imported here: `import models` costs nothing.
 """
+
+import os
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # onnxruntime 1.32 calls home otherwise; read when it is loaded

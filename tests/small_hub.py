@@ -37,9 +37,11 @@ def small_hub(name: str, folder: Path) -> Iterator[Hub]:
         hub.url = f"http://127.0.0.1:{server.server_port}"
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield hub
-        server.shutdown()
-        thread.join()
+        try:
+            yield hub
+        finally:  # a thread that still serves would keep pytest from ending
+            server.shutdown()
+            thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

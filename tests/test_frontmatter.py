@@ -87,7 +87,10 @@ def test_a_bomb_of_aliases_is_refused_at_once():
 
 
 def test_deep_nesting_is_refused():
-    assert parse(f"---\na: {'[' * 5000}{']' * 5000}\n---\n").warning
+    deep = f"{'[' * 5000}{']' * 5000}"
+
+    assert parse(f"---\na: {deep}\n---\n").warning.endswith("nested too deeply")
+    assert parse(f"+++\na = {deep}\n+++\n").warning
 
 
 def test_values_are_json():

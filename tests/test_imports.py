@@ -1,6 +1,7 @@
-"""Start-up is a feature: what a command does not use it does not load. And who may import whom is really checked."""
+"""Start-up is a feature: what a command does not use it does not load. And what is loaded keeps to itself."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,3 +63,15 @@ def test_looking_things_up_loads_no_model_and_no_reader(arguments, loaded_by, ma
     make_store(small_store.document("fruit", "apples and pears"))
 
     assert loaded_by(*arguments) & HEAVY == set()
+
+
+@pytest.mark.parametrize("program", ["import kb, onnxruntime", "import models, onnxruntime"])
+def test_onnxruntime_does_not_report_its_use(program, tmp_path):
+    """Where it does, it keeps its reports in the cache folder until it can send them."""
+    clean = {
+        name: value for name, value in os.environ.items() if name not in {"ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME"}
+    }
+
+    subprocess.run([sys.executable, "-c", program], env={**clean, "HOME": str(tmp_path)}, cwd=ROOT, check=True)
+
+    assert list(tmp_path.rglob("*")) == []

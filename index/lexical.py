@@ -31,7 +31,7 @@ from index.watermark import Watermark
 WRITER_HEAP_BYTES = 30_000_000
 WRITER_THREADS = 1
 TIES_READ = 32
-"""Hits read beyond the limit, so that chunks of equal score come in the order of their ids, not of the segments."""
+"""Hits read beyond the limit at first, so that chunks of equal score come in the order of their ids, not of the segments."""
 SCORE_DIGITS = 5
 """Significant digits in which two scores are compared: tantivy sums float32 in any order."""
 
@@ -112,7 +112,7 @@ class Lexical:
         with _damage_reported(self.folder):
             searcher = self._searcher()
             plan = bm25.plan(query, searcher, document_ids)
-            found = searcher.search(plan.query, limit + TIES_READ)
+            found = _with_all_ties(searcher, plan.query, limit)
             ids = _chunk_ids(searcher, found)
         scores = [score for score, _ in found.hits]
         best = sorted(zip(scores, ids, strict=True), key=_by_score_then_id)[:limit]
@@ -161,9 +161,23 @@ def _chunk_ids(searcher: tantivy.Searcher, found: tantivy.SearchResult) -> list[
     return cast("list[int]", values)
 
 
+def _with_all_ties(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tantivy.SearchResult:
+    """The best hits, with every one whose score equals that of the last one wanted."""
+    count = limit + TIES_READ
+    while True:
+        found = searcher.search(query, count)
+        if len(found.hits) < count or _digits(found.hits[-1][0]) != _digits(found.hits[limit - 1][0]):
+            return found
+        count *= 8
+
+
+def _digits(score: float) -> float:
+    return float(f"{score:.{SCORE_DIGITS}g}")
+
+
 def _by_score_then_id(hit: tuple[float, int]) -> tuple[float, int]:
     score, chunk_id = hit
-    return -float(f"{score:.{SCORE_DIGITS}g}"), chunk_id
+    return -_digits(score), chunk_id
 
 
 @contextmanager

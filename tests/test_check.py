@@ -11,7 +11,7 @@ import pytest
 import small_store
 from small_store import document
 
-from index import database, fields, projections, store, vectors
+from index import database, documents, fields, projections, store, vectors
 from index.check import every, mend
 from index.errors import StoreDamaged
 from index.lexical import Lexical
@@ -181,6 +181,13 @@ def test_a_command_on_a_damaged_database_says_so_and_what_to_do(folder, kb, tabl
         assert (ran.code, ran.json["error"]["code"]) == (5, "StoreDamaged")
         assert "backup" in ran.json["error"]["hint"]
     assert ran.stderr == ""
+
+
+@pytest.mark.parametrize("opened", [store.reading, store.writing])
+def test_damage_that_shows_while_the_store_is_used_is_named_as_such(folder, opened):
+    damage_page_of(folder, "chunks")
+    with pytest.raises(StoreDamaged, match="malformed"), opened(folder) as store_:
+        documents.chunks_of(store_.connection, 1)
 
 
 def test_damage_is_not_confused_with_other_errors_of_sqlite(folder):

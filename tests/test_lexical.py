@@ -419,6 +419,14 @@ def test_equal_chunks_come_in_the_order_of_their_ids(folder):
     assert index.search(parse("same"), 2).chunk_ids == [1, 3]
 
 
+def test_many_equal_chunks_in_several_segments_come_in_the_order_of_their_ids(folder):
+    """More of them than are read at first, the later ids committed first: which are the best ten is not left to chance."""
+    index = Lexical.open_or_create(folder)
+    for seq, ids in enumerate((range(150, 200), range(100, 150), range(1, 100)), start=1):
+        index.apply([chunk(chunk_id, "the same words") for chunk_id in ids], (), Watermark(seq, 7))
+    assert found(index, "same words") == list(range(1, 11))
+
+
 def test_nothing_is_asked_for_and_nothing_comes(index_of):
     index = index_of(chunk(1, "apple"))
     assert index.search(parse(""), 10) == NO_HITS

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import sys
 
 import numpy as np
@@ -19,7 +20,7 @@ from small_store import document
 
 from index import database, documents, projections, store, vectors, watermark
 from index.check import every
-from index.errors import StoreLocked
+from index.errors import StoreDamaged, StoreLocked
 from index.lexical import Lexical
 from index.lock import writer_lock
 from index.projections import State
@@ -306,19 +307,34 @@ def test_commits_are_made_durable_before_a_projection_speaks_of_them(folder):
     assert recorded.index("kb.db-wal") < recorded.index("vectors-1.f32", recorded.index("kb.db-wal"))
 
 
+def with_hot_journal(folder):
+    """What a process leaves that is killed in the middle of a transaction before the log is there."""
+    alive = folder.with_name("alive")
+    alive.mkdir()
+    connection = sqlite3.connect(alive / "kb.db", isolation_level=None)
+    connection.execute("CREATE TABLE first (x)")
+    connection.execute("PRAGMA cache_size = 1")  # written out before the end of the transaction
+    connection.execute("BEGIN")
+    connection.executemany("INSERT INTO first VALUES (?)", [("x" * 4000,)] * 50)
+    for path in alive.iterdir():
+        shutil.copy(path, folder)
+    connection.close()
+
+
 def test_a_store_whose_making_was_cut_short_is_made_by_the_next_command(data_dir):
     """Killed while SQLite switched to its log: no reader can open a database that has a rollback journal."""
     data_dir.mkdir()
-    (data_dir / "kb.db").write_bytes(b"")
-    (data_dir / "kb.db-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + b"\x00" * 504)
+    with_hot_journal(data_dir)
+    with pytest.raises(StoreDamaged, match="readonly"):
+        database.connect_reader(data_dir / "kb.db")
     assert not store.exists(data_dir)
     small_store.create(data_dir, A)
     assert small_store.by_words(data_dir, "fox") == [1, 2]
 
 
 def test_vectors_of_a_model_that_the_store_has_left_are_not_served(folder):
-    """The store was switched by another process while a document was being embedded: its texts wait."""
-    other = store.BuiltWith(model_name="other", model_key="other", embedding_dim=4, model_max_tokens=64)
+    """Switched by another process while a document was being embedded, to a model of the same size: its texts wait."""
+    other = store.BuiltWith(model_name="other", model_key="other", embedding_dim=small_store.DIM, model_max_tokens=64)
     with store.writing(folder) as writer, writer.transaction():
         store.set_built_with(writer.connection, other)
     small_store.add(folder, C)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     """(height, width, 3), RGB."""
 
 THREADS = 1  # a page took 5.3 s of CPU with one and 8.4 s with two, which spin; files are read in parallel instead
+DETECTION_SIDE_PX = 960  # PaddleOCR's own; RapidOCR's takes 1.3 times as long, 1 GB for a page, and found no more
+LINES_A_BATCH = 1  # six lines padded to the longest took as long, and 300 MB more
 EXTRACTOR = "rapidocr"
 MIN_SCORE = 0.5  # of a line, 0 to 1; below are specks and drawings
 PROBE_SIDE_PX = 1000  # orientation and skew show in a small copy
@@ -82,6 +84,9 @@ def _engine() -> Any:
             "Global.text_score": MIN_SCORE,
             "Global.log_level": "critical",
             "EngineConfig.onnxruntime.intra_op_num_threads": THREADS,
+            "Det.limit_type": "max",
+            "Det.limit_side_len": DETECTION_SIDE_PX,
+            "Rec.rec_batch_num": LINES_A_BATCH,
         }
     )
 

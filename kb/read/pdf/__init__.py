@@ -3,8 +3,9 @@
 opening   opens the file, or says why not          order      columns and rows
 page      text of a page, with places and fonts    prose      lines to paragraphs and headings
 triage    plain, complex, scan or blank, and why   furniture  running headers and footers
-plain     plain pages                              assemble   parts of pages to blocks
-layout    complex pages, PyMuPDF's models          extras     fields, comments, title, attachments
+plain     plain pages                              seams      where two lines meet: hyphens, spaces
+layout    complex pages, PyMuPDF's models          assemble   parts of pages to blocks
+table     grids of cells to markdown               extras     fields, comments, title, attachments
 docling   complex pages, Docling in a worker       account    who read what: extractor and metadata
 scan      pages without text, by OCR               reading    puts them together, window by window
 """

@@ -13,7 +13,8 @@ from itertools import pairwise
 import msgspec
 
 from kb.read.pdf.parts import PageParts, Part
-from kb.read.pdf.prose import MAX_HEADING_CHARS, broken_word, joined
+from kb.read.pdf.prose import MAX_HEADING_CHARS
+from kb.read.pdf.seams import broken_word, joined
 from kb.types import Block
 
 MIN_BOOKMARKS = 2

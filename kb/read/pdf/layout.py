@@ -17,7 +17,8 @@ from kb.read.pdf.order import Box as Rectangle
 from kb.read.pdf.order import reading_order, rows
 from kb.read.pdf.page import Line, PageText, text_flags
 from kb.read.pdf.parts import Part
-from kb.read.pdf.prose import Style, joined, parts_of
+from kb.read.pdf.prose import Style, parts_of
+from kb.read.pdf.seams import joined
 from kb.read.pdf.table import table_of
 
 HEADINGS = frozenset({"title", "section-header"})

@@ -1,4 +1,4 @@
-"""Lines in reading order to paragraphs, headings and listings: hyphens undone, words not run together.
+"""Lines in reading order to paragraphs, headings and listings.
 
 Knows font sizes and places, not pages: the same code reads plain pages, the text boxes of a layout model and the lines
 of OCR. Tables are not its business.
@@ -17,6 +17,7 @@ import msgspec
 
 from kb.read.pdf.page import Line
 from kb.read.pdf.parts import Part
+from kb.read.pdf.seams import cleaned, seam
 
 HEADING_SIZE = 1.1  # times the body's font size
 SAME_SIZE_PT = 0.6  # 9.96 and 10 are one size, 10 and 11 are two
@@ -35,14 +36,8 @@ MAX_MONO_SHARE = 0.5  # of a document's characters, before typewriter text is ta
 
 BULLET = re.compile(r"^\s*([•‣◦▪●○■□–—*·-]|\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,5}|[IVX]{1,5})[.)])\s")  # noqa: RUF001 these signs are meant
 SENTENCE_ENDS = frozenset(".!?:;。！？؟…")  # noqa: RUF001 these signs are meant
-OPENERS = "([\"'“‘"  # noqa: RUF001 these signs are meant
 CLOSERS = " \"'”’)]"  # noqa: RUF001 these signs are meant
-SOFT_HYPHEN = "\u00ad"
-HYPHENS = frozenset(("-", SOFT_HYPHEN, "\u2010"))
 HYPHENATED = re.compile(r"\w[\w-]*-\w+")
-CJK_FIRST = "\u3000"
-CJK = re.compile("[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]")
-SPACED_CJK = re.compile(f"(?<={CJK.pattern})[ \u3000]+(?={CJK.pattern})")
 LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -112,13 +107,13 @@ def _paragraph(group: _Group, style: Style) -> str:
     pieces: list[str] = []
     last = group.rows[0]
     for row in group.rows:
-        line = _clean(row.text)
+        line = cleaned(row.text)
         if not pieces:
             pieces.append(line)
         elif (group.is_list and BULLET.match(line)) or _is_broken(last, line, style):
             pieces += ("\n", line)
         else:
-            pieces[-1], space = _seam(pieces[-1], line, style.hyphenated)
+            pieces[-1], space = seam(pieces[-1], line, style.hyphenated)
             pieces += (space, line)
         last = row
     return "".join(pieces)
@@ -128,40 +123,6 @@ def _is_broken(last: Line, line: str, style: Style) -> bool:
     if last.x1 - last.x0 >= BROKEN_LINE_SHARE * style.line_width or last.vertical or line[:1].islower():
         return False
     return LETTER.search(last.text) is not None
-
-
-def joined(head: str, tail: str, hyphenated: frozenset[str] = frozenset()) -> str:
-    """Two lines of a paragraph as one: a hyphen that only broke a word goes, a space comes where scripts have one."""
-    head, space = _seam(head, tail, hyphenated)
-    return f"{head}{space}{tail}"
-
-
-def _seam(head: str, tail: str, hyphenated: frozenset[str]) -> tuple[str, str]:
-    """What the first line becomes, and what comes between it and the next."""
-    end = head[-1:]
-    if end.isalnum() and end.isascii():  # most lines
-        return head, " "
-    stem = broken_word(head)
-    if stem and tail[:1].islower():
-        word = f"{stem}-{tail.split(maxsplit=1)[0].rstrip('.,;:!?)')}"
-        keeps_hyphen = end != SOFT_HYPHEN and word in hyphenated
-        return head if keeps_hyphen else head[:-1], ""
-    return head, "" if CJK.match(end) and CJK.match(tail[:1]) else " "
-
-
-def broken_word(text: str) -> str | None:
-    """What stands before a hyphen at the end of a text, if it may be the first part of a word."""
-    if text[-1:] not in HYPHENS:
-        return None
-    stem = text[:-1].rsplit(maxsplit=1)[-1:]
-    return stem[0].lstrip(OPENERS) if stem and stem[0][-1].isalpha() else None
-
-
-def _clean(text: str) -> str:
-    if text.isascii() and "  " not in text:
-        return text.strip()
-    text = " ".join(text.split())
-    return SPACED_CJK.sub("", text) if text and max(text) >= CJK_FIRST else text
 
 
 def _joined_rows(lines: Sequence[Line]) -> list[Line]:

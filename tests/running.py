@@ -9,10 +9,10 @@ import io
 import os
 import subprocess
 import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from contextlib import chdir
 from pathlib import Path
-from unittest.mock import patch
 
+import pytest
 from conftest import Ran, environment
 
 from kb.cli import door
@@ -33,9 +33,14 @@ def process(folder: Path, *arguments: object, stdin: bytes = b"", **variables: o
 def here(folder: Path, *arguments: object, stdin: bytes = b"", **variables: object) -> Ran:
     """Standard output and error are no terminals."""
     streams = [io.TextIOWrapper(io.BytesIO(content), encoding="utf-8") for content in (stdin, b"", b"")]
-    surroundings = patch.dict(os.environ, environment(folder / "store", **variables), clear=True)
-    redirected = patch("sys.stdin", streams[0]), redirect_stdout(streams[1]), redirect_stderr(streams[2])
-    with surroundings, chdir(folder), redirected[0], redirected[1], redirected[2]:
+    wanted = environment(folder / "store", **variables)
+    with pytest.MonkeyPatch.context() as surroundings, chdir(folder):
+        for name in os.environ.keys() - wanted.keys():
+            surroundings.delenv(name)
+        for name, value in wanted.items():
+            surroundings.setenv(name, value)
+        for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+            surroundings.setattr(sys, name, stream)
         code = door.run([str(argument) for argument in arguments])
     out, err = (stream.buffer.getvalue().decode() for stream in map(flushed, streams[1:]))
     return Ran(int(code), out, err)

@@ -49,12 +49,14 @@ def read_pages(document: Any, path: str, options: ReadOptions, account: Account)
                 item.text.number, _parts(document, item, style, options, account)
             )
             yield _with_notes(document, parts, account) if item.text.has_notes else parts
-        _trim_store(window)
+            _drop_images(item.verdict)
 
 
-def _trim_store(window: Sequence[Judged]) -> None:
-    """Drop the images that MuPDF has unpacked. After plain pages there are none, and the fonts are needed again."""
-    if any(item.verdict.kind in {"complex", "scan"} for item in window):
+def _drop_images(verdict: Verdict) -> None:
+    """Let MuPDF forget the images that it has unpacked, up to 256 MB. Not after plain pages: they have none, and share
+    fonts that would have to be read again.
+    """
+    if verdict.kind in {"complex", "scan"}:
         import_pymupdf().TOOLS.store_shrink(100)
 
 

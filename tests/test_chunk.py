@@ -289,3 +289,16 @@ def test_a_long_context_keeps_its_end():
 
     assert context.endswith(kept)
     assert COUNTER.count(kept) <= 10
+
+
+def test_a_bare_heading_is_never_a_chunk_of_its_own_above_a_long_section():
+    """It joins the section that it stands above, even where that has to be cut; a sibling's heading stays clean."""
+    long = "A sentence about rivers and stones. " * 60
+    document = Document(
+        blocks=tuple(blocks_of(f"# Options\n\n## General\n\n{long}\n\n## Other\n\n{long}")), extractor="test"
+    )
+
+    chunks = chunk(document, SECTIONS, COUNTER, 254)
+
+    assert chunks[0].text.startswith("# Options\n\n## General\n\nA sentence")
+    assert {one.heading for one in chunks} == {("Options", "General"), ("Options", "Other")}

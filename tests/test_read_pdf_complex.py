@@ -9,10 +9,11 @@ import pdf_files as files
 import pytest
 
 from kb.errors import BadConfig
+from kb.read.line import Line
 from kb.read.pdf import engine_status
 from kb.read.pdf.account import Account, ranges
 from kb.read.pdf.order import reading_order, rows
-from kb.read.pdf.page import Line, extract
+from kb.read.pdf.page import extract
 from kb.read.pdf.prose import parts_of, style_of
 from kb.read.pdf.seams import joined
 from kb.read.pdf.table import table_of
@@ -209,6 +210,7 @@ def test_real_tables_come_back_with_their_cells(name, page, row):
 
 @needs_data
 @pytest.mark.data
+@pytest.mark.heavy
 def test_table_of_sixteen_pages_is_a_table_on_each():
     read = files.read(DATA / "pdf" / "ca-warn-report.pdf")
     assert {b.page for b in read.blocks if b.kind == "table"} == set(range(1, 17))

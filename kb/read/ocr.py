@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from kb.read.pdf.page import Line
+from kb.read.line import Line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from kb.read.pdf.page import Line, PageText
+from kb.read.line import Line
+from kb.read.pdf.page import PageText
 from kb.read.pdf.prose import HEADING_SIZE, style_of
 
 FACTS = ("author", "subject", "keywords")

@@ -11,13 +11,14 @@ from collections.abc import Iterable
 
 import msgspec
 
-from kb.read.pdf.page import Line, PageText
+from kb.read.line import Line
+from kb.read.pdf.page import PageText
 
 MIN_REPEATS = 3
 EDGE_ROWS = 2  # rows from the top and from the bottom that may be furniture
 MAX_FURNITURE_CHARS = 100
 EDGE_SHARE = 0.15  # of the page's height
-NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
+NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
 PLACE_PT = 6.0  # a running head stands at the same height on every page, give or take
 
 Key = tuple[int, str]

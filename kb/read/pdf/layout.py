@@ -13,9 +13,10 @@ from typing import Any
 
 import msgspec
 
+from kb.read.line import Line
 from kb.read.pdf.order import Box as Rectangle
 from kb.read.pdf.order import reading_order, rows
-from kb.read.pdf.page import Line, PageText, text_flags
+from kb.read.pdf.page import PageText, text_flags
 from kb.read.pdf.parts import Part
 from kb.read.pdf.prose import Style, parts_of
 from kb.read.pdf.seams import joined

@@ -58,7 +58,6 @@ def opened(path: str, password: str | None) -> Iterator[tuple[Any, list[str]]]:
         yield document, _repairs(document, path)
     finally:
         document.close()
-        pymupdf.TOOLS.store_shrink(100)
 
 
 def _check_header(path: str) -> None:

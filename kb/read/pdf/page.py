@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from kb.read.line import RTL_LETTERS, Line
 from kb.read.pdf.opening import import_pymupdf
 
 SCALE = 10  # MuPDF prints whole numbers: tenths of a point are fine enough to tell 10.9 from 10
@@ -21,33 +22,6 @@ MIN_DIRECTION_CHARS = 3  # a shorter line does not show its direction
 MIN_SIDEWAYS_SHARE = 0.6  # of the page's characters, before the page is turned
 CONTROL_CHARACTERS = re.compile(rb"[\x00-\x1f]")
 UNREADABLE = re.compile("[\ufffd\ue000-\uf8ff]")
-RTL_LETTERS = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-
-
-class Line(msgspec.Struct, frozen=True, gc=False):
-    """One line of one column, as the page's content shows it."""
-
-    text: str
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-    size: float
-    """Font size in points, of the line's first character."""
-    bold: bool = False
-    mono: bool = False
-    vertical: bool = False
-    """Set in columns, top to bottom (Chinese, Japanese)."""
-    block: int = 0
-    """Number of the group of lines that MuPDF found to belong together."""
-
-    @property
-    def width(self) -> float:
-        return self.x1 - self.x0
-
-    @property
-    def is_rtl(self) -> bool:
-        return 2 * len(RTL_LETTERS.findall(self.text)) > len(self.text.replace(" ", ""))
 
 
 class PageText(msgspec.Struct, frozen=True, gc=False):
@@ -154,11 +128,16 @@ def _options() -> Any:
     return pymupdf.mupdf.FzStextOptions(text_flags() | pymupdf.TEXT_COLLECT_VECTORS)
 
 
+@cache
+def _identity() -> Any:
+    return import_pymupdf().mupdf.FzMatrix()
+
+
 def _blocks(page: Any) -> tuple[_Block, ...]:
     mupdf = import_pymupdf().mupdf
     text = mupdf.FzStextPage(mupdf.fz_bound_page(page))
     device = mupdf.fz_new_stext_device(text, _options())
-    mupdf.fz_run_page(page, device, mupdf.FzMatrix(), mupdf.FzCookie())
+    mupdf.fz_run_page(page, device, _identity(), mupdf.FzCookie())
     mupdf.fz_close_device(device)
     buffer = mupdf.fz_new_buffer(BUFFER_BYTES)
     output = mupdf.FzOutput(buffer)

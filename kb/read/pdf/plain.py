@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from kb.read.line import Line
 from kb.read.pdf.order import reading_order
-from kb.read.pdf.page import Line, PageText
+from kb.read.pdf.page import PageText
 from kb.read.pdf.parts import Part
 from kb.read.pdf.prose import Style, parts_of
 

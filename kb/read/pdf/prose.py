@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise, zip_longest
 from statistics import median
 
 import msgspec
 
-from kb.read.pdf.page import Line
+from kb.read.line import Line
 from kb.read.pdf.parts import Part
 from kb.read.pdf.seams import cleaned, seam
 
@@ -30,6 +30,7 @@ INDENT = 0.8  # in font sizes
 SHORT_LINE_SHARE = 0.75  # of the column's width: a line that ends a paragraph
 BROKEN_LINE_SHARE = 0.6  # of a full line: a shorter one is a line of an address, a verse, a row of labels
 FULL_LINE_CHARS = 40
+SAMPLE_LINES = 500  # that tell what is usual among more
 WORD_GAP = 0.08  # in font sizes, between pieces of one row
 BOLD_RANK = 0.25  # a bold line stands above a plain one of the same size
 MAX_MONO_SHARE = 0.5  # of a document's characters, before typewriter text is taken for listings
@@ -56,29 +57,30 @@ class Style(msgspec.Struct, frozen=True):
     """Words written with a hyphen within a line: they keep it where a line ends at it."""
 
 
-def style_of(lines: Iterable[Line], heading_size: float = HEADING_SIZE) -> Style:
+def style_of(lines: Sequence[Line], heading_size: float = HEADING_SIZE) -> Style:
     sizes: dict[float, int] = {}
     widths: list[float] = []
-    hyphenated: set[str] = set()
-    total = mono = 0
-    for line in lines:
-        text = line.text
-        length = len(text)
-        total += length
+    mono = 0
+    sample = lines[:: 1 + len(lines) // SAMPLE_LINES]
+    for line in sample:
+        length = len(line.text)
         sizes[line.size] = sizes.get(line.size, 0) + length
         if length >= FULL_LINE_CHARS:
             widths.append(line.x1 - line.x0)
         if line.mono:
             mono += length
-        if "-" in text:
-            hyphenated.update(HYPHENATED.findall(text))
     return Style(
         body_size=_usual(sizes),
         heading_size=heading_size,
         line_width=median(widths) if widths else 0.0,
-        is_mono=mono > MAX_MONO_SHARE * total,
-        hyphenated=frozenset(hyphenated),
+        is_mono=mono > MAX_MONO_SHARE * sum(sizes.values()),
+        hyphenated=_hyphenated(lines),
     )
+
+
+def _hyphenated(lines: Sequence[Line]) -> frozenset[str]:
+    texts = [line.text for line in lines if "-" in line.text[:-1]]
+    return frozenset(word for text in texts for word in HYPHENATED.findall(text))
 
 
 def _usual(sizes: dict[float, int]) -> float:

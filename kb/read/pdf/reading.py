@@ -7,7 +7,6 @@ how any one reader works.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -42,7 +41,7 @@ def read_pages(document: Any, path: str, options: ReadOptions, account: Account)
         window = list(_judged(document, numbers, account))
         furniture.observe(item.text for item in window)
         window = [msgspec.structs.replace(item, text=furniture.without(item.text)) for item in window]
-        style = style_of(chain.from_iterable(item.text.lines for item in window))
+        style = style_of([line for item in window for line in item.text.lines])
         by_docling = _by_docling(window, path, options, account)
         for item in window:
             parts = by_docling.get(item.text.number) or PageParts(

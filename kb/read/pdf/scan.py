@@ -10,9 +10,9 @@ from itertools import groupby
 from typing import Any
 
 from kb.read import ocr
+from kb.read.line import Line
 from kb.read.pdf.opening import import_pymupdf
 from kb.read.pdf.order import reading_order
-from kb.read.pdf.page import Line
 from kb.read.pdf.parts import Part
 from kb.read.pdf.prose import parts_of, style_of
 from kb.read.pdf.table import table_of

@@ -13,9 +13,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from kb.read.line import Line
 from kb.read.pdf.opening import import_pymupdf
 from kb.read.pdf.order import has_columns, rows
-from kb.read.pdf.page import UNREADABLE, Line, PageText, upright_page
+from kb.read.pdf.page import UNREADABLE, PageText, upright_page
 
 Kind = Literal["plain", "complex", "scan", "blank"]
 
@@ -24,7 +25,7 @@ MIN_TEXT_CHARS = 10  # fewer are a page number or a stamp
 LITTLE_TEXT_CHARS = 200  # a scan with a printed footer has less, a page with a large photograph more
 SCAN_IMAGE_SHARE = 0.5
 LARGE_IMAGE_PIXELS = 250_000  # A4 at 72 dpi has 500,000
-SAMPLE_CHARS = 200
+SAMPLE_CHARS = 100
 GARBLED_SHARE = 0.3  # of U+FFFD and private use; formulas and icons stay below
 MIN_LETTER_SHARE = 0.25  # below it, and without ToUnicode, the codes are glyph numbers
 OUTLINE_VECTORS = 100  # a page without text and with so many paths may be text drawn as curves

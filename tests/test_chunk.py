@@ -302,3 +302,14 @@ def test_a_bare_heading_is_never_a_chunk_of_its_own_above_a_long_section():
 
     assert chunks[0].text.startswith("# Options\n\n## General\n\nA sentence")
     assert {one.heading for one in chunks} == {("Options", "General"), ("Options", "Other")}
+
+
+def test_a_title_stays_with_the_first_rows_of_a_table_that_is_cut():
+    """A chunk that is only a title would be found for its words and say nothing."""
+    rows = "\n".join(["| name | value |", "| --- | --- |", *(f"| item {n} | {n * 37} |" for n in range(80))])
+    table = Block(text=rows, kind="table", heading=("Report", "Stock"))
+
+    chunks = chunk(Document(blocks=(table,), extractor="test"), SECTIONS, COUNTER, 254)
+
+    assert len(chunks) > 1
+    assert chunks[0].text.startswith("Stock\n\n| name | value |\n| --- | --- |\n| item 0 | 0 |")

@@ -50,8 +50,14 @@ def units_of(section: Sequence[Block], budget: int, counter: TokenCounter, *, ti
         heading = block.heading
         if block.kind == "table" and block.context:  # its caption, or what else it needs to be understood
             units += _cut(msgspec.structs.replace(block, text=block.context, kind="text"), budget, counter)
-        units += _units_of_block(block, budget, counter)
+        units += _units_of_block(block, budget, _lead(units, budget), counter)
     return units
+
+
+def _lead(units: Sequence[Unit], budget: int) -> int:
+    """Tokens of the short line that stands above what comes next: a title or a caption, which should not be left alone."""
+    last = units[-1].tokens if units and units[-1].divisible else 0
+    return last if last <= budget // 4 else 0
 
 
 def _opens_with_title(block: Block) -> bool:
@@ -59,14 +65,15 @@ def _opens_with_title(block: Block) -> bool:
     return first.casefold().startswith(block.heading[-1].strip("#= \t*_").casefold())
 
 
-def _units_of_block(block: Block, budget: int, counter: TokenCounter) -> list[Unit]:
+def _units_of_block(block: Block, budget: int, lead: int, counter: TokenCounter) -> list[Unit]:
+    """What is cut anyway leaves room for the `lead` tokens above it."""
     tokens = counter.count(block.text)
     if block.kind != "text" and tokens <= budget:
         return [_unit(block, block.text, 0, tokens, "\n\n")]
     if block.kind == "table":
-        return list(_table(block, budget, counter))
+        return list(_table(block, budget - lead, counter))
     if block.kind != "text":
-        return list(_gathered(block, LINE, budget, counter))
+        return list(_gathered(block, LINE, budget - lead, counter))
     return _cut(block, budget, counter)
 
 

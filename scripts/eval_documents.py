@@ -2,7 +2,8 @@
 """Read the real, messy documents and look for the phrases that a correct reading must make findable.
 
 Each file is added as a user would add it, then each phrase of the manifest is looked for in the text that `kb get` gives and by a
-quoted keyword search. Documents that hold no text must say so, or fail with one clear line. Vectors are not made: they
+quoted keyword search. Documents that hold no text, or not what their name
+says, must fail with one clear line or be added with a warning. Vectors are not made: they
 have no part in this. Arguments are parts of paths, to look at some of the files: python scripts/eval_documents.py pdf_scan docx
 """
 
@@ -42,6 +43,7 @@ class Row(msgspec.Struct):
     in_text: int = 0
     in_search: int = 0
     misses: list[str] = []
+    warned: list[str] = []
 
 
 def manifest(wanted: list[str]) -> Iterator[Row]:
@@ -71,6 +73,7 @@ def examine(data_dir: Path, row: Row) -> None:
         return
     [file] = answer.documents
     row.answer = f"{file.status}: {file.reason}" if file.reason else file.status
+    row.warned = [warning for warning in answer.warnings if not warning.startswith("added without vectors")]
     if file.document_id is None or row.must_fail:
         return
     text = "\n".join(render.get(get(data_dir, str(path), Part())))
@@ -92,13 +95,16 @@ def main() -> None:
             examine(Path(folder), row)
             expected = "must fail" if row.must_fail else f"{row.in_text}/{row.in_search} of {len(row.phrases)}"
             print(f"{row.path:<62}{expected:<12}{row.answer[:120]}", flush=True)
+            for warning in row.warned:
+                print(f"    warned: {warning}")
             for miss in row.misses:
                 print(f"    MISS {miss}")
     phrases = sum(len(row.phrases) for row in rows if not row.must_fail)
     failing = [row for row in rows if row.must_fail]
     print(f"\nphrases in the text     {sum(row.in_text for row in rows)} of {phrases}")
     print(f"phrases by search       {sum(row.in_search for row in rows)} of {phrases}")
-    print(f"clear failures          {sum(not row.answer.startswith('added') for row in failing)} of {len(failing)}")
+    reported = [row for row in failing if row.warned or not row.answer.startswith("added")]
+    print(f"reported, not crashed   {len(reported)} of {len(failing)}")
 
 
 if __name__ == "__main__":

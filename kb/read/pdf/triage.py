@@ -66,8 +66,18 @@ def judge(text: PageText, document: Any) -> Verdict:
 
 def _has_large_image(document: Any, text: PageText) -> bool:
     """Whether the page's images could cover it, by their pixels; where they stand takes ten times as long to know."""
+    if not _has_objects(document, text.number):
+        return False
     images = document.get_page_images(text.number - 1)
     return sum(int(width) * int(height) for _xref, _mask, width, height, *_ in images) >= LARGE_IMAGE_PIXELS
+
+
+def _has_objects(document: Any, number: int) -> bool:
+    """Whether the page refers to any image or form: three calls of MuPDF, where PyMuPDF's list of images takes dozens."""
+    mupdf = import_pymupdf().mupdf
+    page = mupdf.pdf_lookup_page_obj(mupdf.pdf_document_from_fz_document(document.this), number - 1)
+    resources = mupdf.pdf_dict_get_inheritable(page, mupdf.PDF_ENUM_NAME_Resources)
+    return bool(mupdf.pdf_dict_len(mupdf.pdf_dict_get(resources, mupdf.PDF_ENUM_NAME_XObject)))
 
 
 def _image_share(document: Any, text: PageText) -> float:

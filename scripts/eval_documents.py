@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Read the real, messy documents and look for the phrases that a correct reading must make findable.
 
-Each file is added as a user would add it, then each phrase of the manifest is looked for in the text that `kb get` gives and by a
-quoted keyword search. Documents that hold no text, or not what their name
-says, must fail with one clear line or be added with a warning. Vectors are not made: they
-have no part in this. Arguments are parts of paths, to look at some of the files: python scripts/eval_documents.py pdf_scan docx
+Each file is added as a user would add it, then each phrase of the manifest is looked for in the text that `kb get` gives and
+by a quoted keyword search. Documents that hold no text, or not what their name says, must fail with one clear line or be
+added with a warning. Vectors are not made: they have no part in this.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import re
 import sys
@@ -24,6 +24,7 @@ from kb.browse import Part, get
 from kb.candidates import Request as AddRequest
 from kb.cli import render
 from kb.errors import KbError
+from kb.jobs import docling_folder
 from kb.search import Request, search
 from kb.settings import Embedding, Settings
 
@@ -89,8 +90,14 @@ def examine(data_dir: Path, row: Row) -> None:
 def main() -> None:
     if not DOCUMENTS.is_dir():
         sys.exit(f"the test documents are not at {DOCUMENTS}: nothing to measure")
-    rows = list(manifest(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help="parts of paths, to look at some of the files")
+    parser.add_argument("--docling", type=Path, metavar="FOLDER", help="read complex pages with Docling's models in it")
+    arguments = parser.parse_args()
+    rows = list(manifest(arguments.parts))
     with tempfile.TemporaryDirectory() as folder:
+        if arguments.docling:
+            docling_folder(Path(folder)).symlink_to(arguments.docling.absolute())
         for row in rows:
             examine(Path(folder), row)
             expected = "must fail" if row.must_fail else f"{row.in_text}/{row.in_search} of {len(row.phrases)}"

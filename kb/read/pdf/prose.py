@@ -109,11 +109,14 @@ def _paragraph(group: _Group, style: Style) -> str:
     pieces: list[str] = []
     last = group.rows[0]
     for row in group.rows:
-        line = cleaned(row.text)
+        text = row.text
+        line = text.strip() if text.isascii() and "  " not in text else cleaned(text)
         if not pieces:
             pieces.append(line)
         elif (group.is_list and BULLET.match(line)) or _is_broken(last, line, style):
             pieces += ("\n", line)
+        elif (end := pieces[-1][-1:]).isalnum() and end.isascii():  # most lines; saves a call for each
+            pieces += (" ", line)
         else:
             pieces[-1], space = seam(pieces[-1], line, style.hyphenated)
             pieces += (space, line)

@@ -25,7 +25,7 @@ from kb.chunk import Plan, chunk
 from kb.errors import EncryptedFile, KbError, NoText, UnreadableFile, UnsupportedType
 from kb.read.kinds import reader
 from kb.types import Chunk, Document, ReadOptions, Source
-from models.embedder import usable_cores
+from models.session import usable_cores
 from models.tokenizer import TokenCounter
 
 if TYPE_CHECKING:

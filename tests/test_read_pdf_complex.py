@@ -14,8 +14,9 @@ from kb.read.pdf import engine_status
 from kb.read.pdf.account import Account, ranges
 from kb.read.pdf.order import reading_order, rows
 from kb.read.pdf.page import extract
-from kb.read.pdf.prose import parts_of, style_of
+from kb.read.pdf.prose import parts_of
 from kb.read.pdf.seams import joined
+from kb.read.pdf.style import style_of
 from kb.read.pdf.table import table_of
 from kb.read.pdf.triage import judge
 from kb.types import ReadOptions

@@ -1,13 +1,15 @@
 """PDF: triage of every page, then the cheapest reader that is right for it. See ARCHITECTURE.md, "Ingest".
 
 opening   opens the file, or says why not          order      columns and rows
+stext     one run of MuPDF over a page             resources  images and fonts that a page names
 page      text of a page, with places and fonts    prose      lines to paragraphs and headings
 triage    plain, complex, scan or blank, and why   furniture  running headers and footers
 plain     plain pages                              seams      where two lines meet: hyphens, spaces
 layout    complex pages, PyMuPDF's models          assemble   parts of pages to blocks
 table     grids of cells to markdown               extras     fields, comments, title, attachments
 docling   complex pages, Docling in a worker       account    who read what: extractor and metadata
-scan      pages without text, by OCR               reading    puts them together, window by window
+scan      pages without text, by OCR               style      what is usual in a document
+                                                   reading    puts them together, window by window
 """
 
 from __future__ import annotations

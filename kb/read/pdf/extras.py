@@ -9,7 +9,7 @@ from typing import Any
 
 from kb.read.line import Line
 from kb.read.pdf.page import PageText
-from kb.read.pdf.prose import HEADING_SIZE, style_of
+from kb.read.pdf.style import HEADING_SIZE, style_of
 
 FACTS = ("author", "subject", "keywords")
 PLACEHOLDER = re.compile(

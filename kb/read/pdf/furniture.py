@@ -18,7 +18,8 @@ MIN_REPEATS = 3
 EDGE_ROWS = 2  # rows from the top and from the bottom that may be furniture
 MAX_FURNITURE_CHARS = 100
 EDGE_SHARE = 0.15  # of the page's height
-NUMBERS = re.compile(r"\d+|\b[ivxlc]+\b")
+NUMBER = re.compile(r"\d+")
+ROMAN_NUMBER = re.compile(r"[ivxlc](?<!\w.)[ivxlc]*\b")  # beginning with \b it would be tried at each character
 PLACE_PT = 6.0  # a running head stands at the same height on every page, give or take
 
 Key = tuple[int, str]
@@ -46,11 +47,12 @@ class Furniture:
 
     def _repeats(self, key: Key) -> bool:
         place, text = key
-        return sum(self._seen[place + step, text] for step in (-1, 0, 1)) >= MIN_REPEATS
+        return sum([self._seen.get((place + step, text), 0) for step in (-1, 0, 1)]) >= MIN_REPEATS
 
 
 def _key(line: Line) -> Key:
-    return round(line.y0 / PLACE_PT), " ".join(NUMBERS.sub("#", line.text.casefold()).split())
+    text = NUMBER.sub("#", ROMAN_NUMBER.sub("#", line.text.casefold()))
+    return round(line.y0 / PLACE_PT), " ".join(text.split())
 
 
 def _edge_lines(page: PageText) -> list[Line]:

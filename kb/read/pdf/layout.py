@@ -16,10 +16,12 @@ import msgspec
 from kb.read.line import Line
 from kb.read.pdf.order import Box as Rectangle
 from kb.read.pdf.order import reading_order, rows
-from kb.read.pdf.page import PageText, text_flags
+from kb.read.pdf.page import PageText
 from kb.read.pdf.parts import Part
-from kb.read.pdf.prose import Style, parts_of
+from kb.read.pdf.prose import parts_of
 from kb.read.pdf.seams import joined
+from kb.read.pdf.stext import text_flags
+from kb.read.pdf.style import Style
 from kb.read.pdf.table import table_of
 
 HEADINGS = frozenset({"title", "section-header"})

@@ -18,8 +18,8 @@ from kb.read.pdf.furniture import Furniture
 from kb.read.pdf.opening import import_pymupdf
 from kb.read.pdf.page import PageText, extract, upright_page
 from kb.read.pdf.parts import PageParts, Part
-from kb.read.pdf.prose import Style, style_of
 from kb.read.pdf.rtl import mended
+from kb.read.pdf.style import Style, style_of
 from kb.read.pdf.triage import Verdict, judge
 from kb.types import ReadOptions
 
@@ -67,6 +67,8 @@ def _judged(document: Any, numbers: Sequence[int], account: Account) -> Iterator
         except Exception as error:  # noqa: BLE001 MuPDF raises RuntimeError for any damage; the other pages are fine
             account.miss(number, f"damaged ({error})")
             continue
+        if text.paths:  # a map has 100,000, which would stay in memory as long as the window
+            text = msgspec.structs.replace(text, paths=())
         account.judge(text, verdict)
         yield Judged(text, verdict)
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from kb.read.pdf.page import PageText, text_flags, upright_page
+from kb.read.pdf.page import PageText, upright_page
+from kb.read.pdf.stext import text_flags
 
 LAM = "\u0644"
 ALEFS = frozenset("\u0622\u0623\u0625\u0627")
@@ -19,7 +20,7 @@ NO_WIDTH_PT = 0.01
 
 
 def mended(document: Any, text: PageText) -> PageText:
-    if not any(LAM in line.text for line in text.lines):
+    if LAM not in "".join([line.text for line in text.lines]):
         return text
     page = upright_page(document, text.number)
     corrections: dict[str, str] = {}

@@ -14,7 +14,8 @@ from kb.read.line import Line
 from kb.read.pdf.opening import import_pymupdf
 from kb.read.pdf.order import reading_order
 from kb.read.pdf.parts import Part
-from kb.read.pdf.prose import parts_of, style_of
+from kb.read.pdf.prose import parts_of
+from kb.read.pdf.style import style_of
 from kb.read.pdf.table import table_of
 
 DPI = 150  # 200 dpi gave the same text in the test scans: RapidOCR scales long sides down to 2,000 pixels

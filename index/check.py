@@ -17,9 +17,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from index import database, projections, vectors
+from index import columns, database, projections, quantized, vectors
 from index.lexical import Lexical, LexicalDamaged
 from index.matrix import DEAD, Matrix, MatrixDamaged
+from index.quantized import ROWS_AT_ONCE
 
 UNIT_TOLERANCE = 1e-3
 """How far a row's length may be from 1: float32 rounding is below 1e-6, a bit flip is far above."""
@@ -128,6 +129,7 @@ def _matrix(connection: sqlite3.Connection, folder: Path) -> list[str]:
     for number, what in (
         (missing, "chunks have no row"),
         (different, "rows differ from their vector"),
+        (_false_codes(matrix), "rows are not what their codes say"),
         (len(rows), "rows belong to no chunk"),
     ):
         if number:
@@ -135,9 +137,15 @@ def _matrix(connection: sqlite3.Connection, folder: Path) -> list[str]:
     return problems + _orphans(projections.matrix_folder(folder), matrix)
 
 
+def _false_codes(matrix: Matrix) -> int:
+    """Rows that a search could pass over, though they are among the nearest."""
+    parts = (slice(first, first + ROWS_AT_ONCE) for first in range(0, matrix.header.rows, ROWS_AT_ONCE))
+    vectors, codes, bounds = matrix.rows.vectors, matrix.rows.codes, matrix.rows.bounds
+    return sum(int(np.count_nonzero(~quantized.holds(vectors[part], codes[part], bounds[part]))) for part in parts)
+
+
 def _orphans(folder: Path, matrix: Matrix) -> list[str]:
-    epoch = matrix.header.epoch
-    expected = {"header.json", f"vectors-{epoch}.f32", f"ids-{epoch}.i64"}
+    expected = {"header.json", *columns.file_names(matrix.header.epoch)}
     return [f"{path.name} belongs to no epoch" for path in sorted(folder.iterdir()) if path.name not in expected]
 
 

@@ -71,7 +71,17 @@ def test_a_bit_that_flipped_in_the_matrix_is_found_and_mended(folder):
     content = bytearray(path.read_bytes())
     content[5] ^= 1
     path.write_bytes(content)
-    assert found(folder) == {"matrix": ["1 rows differ from their vector"]}
+    assert "1 rows differ from their vector" in found(folder)["matrix"]
+    assert mended(folder) == {}
+
+
+@pytest.mark.parametrize("name", ["codes-1.i8", "bounds-1.f32"])
+def test_codes_that_are_not_of_their_row_are_found_and_mended(folder, name):
+    path = folder / "matrix" / name
+    content = bytearray(path.read_bytes())
+    content[3] ^= 64
+    path.write_bytes(content)
+    assert found(folder) == {"matrix": ["1 rows are not what their codes say"]}
     assert mended(folder) == {}
 
 

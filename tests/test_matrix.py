@@ -7,14 +7,18 @@ import os
 
 import numpy as np
 import pytest
+from exact import exact_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index import matrix
-from index.matrix import Matrix, MatrixDamaged
+from index.matrix import Matrix, MatrixDamaged, Nearest
+from index.quantized import BLOCK_ROWS, holds
 from index.watermark import Watermark
 
 DIM = 8
+FILES = ("vectors-1.f32", "ids-1.i64", "codes-1.i8", "bounds-1.f32")
+ROW_BYTES = (4 * DIM, 8, DIM, 12)
 
 
 def rows(count, seed=0):
@@ -75,6 +79,12 @@ def test_a_query_of_another_size_is_refused_with_both_shapes(ten):
         ten.search(np.ones(3, np.float32), 1)
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_query_that_is_not_all_numbers_is_refused(ten, number):
+    with pytest.raises(ValueError, match="finite"):
+        ten.search(np.full(DIM, number, np.float32), 1)
+
+
 def test_rows_of_another_size_are_refused_and_not_written(ten, folder):
     with pytest.raises(ValueError, match=r"\(2, 8\), got \(2, 3\)"):
         ten.apply([(ids_from(11, 2), np.ones((2, 3), np.float32))], NOTHING, Watermark(2, 22))
@@ -99,15 +109,16 @@ def test_what_is_applied_twice_is_there_once(ten):
 
 def test_a_torn_tail_is_not_read_and_is_cut_by_the_next_writer(ten, folder):
     """Killed while rows were appended: the header does not speak of them."""
-    for name, tail in (("vectors-1.f32", b"x" * 37), ("ids-1.i64", b"y" * 9)):
+    for number, name in enumerate(FILES):
         with (folder / name).open("ab") as file:
-            file.write(tail)
+            file.write(b"x" * (9 + 14 * number))
     torn = Matrix.open(folder)
     assert torn.ids.tolist() == list(range(1, 11))
     after = torn.apply([(ids_from(11, 1), rows(1, seed=2))], NOTHING, Watermark(2, 22))
     assert after.ids.tolist() == list(range(1, 12))
     assert np.array_equal(after.vectors, np.vstack([rows(10), rows(1, seed=2)]))
-    assert (folder / "ids-1.i64").stat().st_size == 11 * matrix.ID_BYTES
+    assert [(folder / name).stat().st_size for name in FILES] == [11 * size for size in ROW_BYTES]
+    assert holds(after.vectors, after.rows.codes, after.rows.bounds).all()
 
 
 def test_the_header_moves_only_when_all_rows_are_written(ten, folder):
@@ -124,7 +135,7 @@ def test_the_header_moves_only_when_all_rows_are_written(ten, folder):
 
 def test_a_rebuild_is_a_new_epoch_and_the_old_files_go(ten, folder):
     matrix.rebuild(folder, [(ids_from(2, 3), rows(3))], dim=DIM, model="m", watermark=Watermark(2, 22))
-    assert {path.name for path in folder.iterdir()} == {"header.json", "vectors-2.f32", "ids-2.i64"}
+    assert {path.name for path in folder.iterdir()} == {"header.json", *(name.replace("1", "2", 1) for name in FILES)}
 
 
 def test_a_reader_that_has_the_old_epoch_mapped_keeps_answering(ten, folder):
@@ -135,13 +146,23 @@ def test_a_reader_that_has_the_old_epoch_mapped_keeps_answering(ten, folder):
     assert Matrix.open(folder).search(query, 10).chunk_ids == [1]
 
 
+def test_a_matrix_that_is_open_stays_as_it_was_while_a_writer_appends_and_kills(ten):
+    """Whether it was searched before or not: an answer is of one state."""
+    query = rows(10)[3]
+    before, unsearched = ten.search(query, 10), Matrix.open(ten.folder)
+    after = ten.apply([(ids_from(11, 2), rows(2, seed=1))], np.array([4, 5]), Watermark(2, 22))
+    assert ten.search(query, 10) == unsearched.search(query, 10) == before
+    assert ten.search(query, 10, ids_from(1, 12)) == before
+    assert set(after.search(query, 12).chunk_ids) == {1, 2, 3, *range(6, 13)}
+
+
 def test_files_of_a_rebuild_that_was_not_finished_are_not_read_and_are_removed(ten, folder):
     """Killed before the swap: the header still names the old epoch."""
     matrix.prepare(folder, [(ids_from(1, 3), rows(3, seed=4))], dim=DIM, model="m", watermark=Watermark(2, 22))
     (folder / "header.json.new").write_bytes(b"{half")
     assert np.array_equal(Matrix.open(folder).vectors, rows(10))
     matrix.unlink_orphans(folder, ten.header)
-    assert {path.name for path in folder.iterdir()} == {"header.json", "vectors-1.f32", "ids-1.i64"}
+    assert {path.name for path in folder.iterdir()} == {"header.json", *FILES}
 
 
 def test_a_rebuild_does_not_write_into_files_of_one_that_was_not_finished(ten, folder):
@@ -169,7 +190,7 @@ def test_a_header_that_its_files_do_not_bear_out_is_damage(ten, folder, key, val
         Matrix.open(folder)
 
 
-@pytest.mark.parametrize("name", ["vectors-1.f32", "ids-1.i64"])
+@pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_short_or_missing_is_damage(ten, folder, name):
     os.truncate(folder / name, (folder / name).stat().st_size - 1)
     with pytest.raises(MatrixDamaged):
@@ -179,21 +200,64 @@ def test_a_file_that_is_short_or_missing_is_damage(ten, folder, name):
         Matrix.open(folder)
 
 
+def as_sorting_says(index, scores, limit, allowed):
+    """The answer when every row has its score and everything is sorted."""
+    admitted = [
+        (-scores[row], chunk_id)
+        for row, chunk_id in enumerate(index.ids.tolist())
+        if chunk_id != matrix.DEAD and (allowed is None or chunk_id in allowed)
+    ]
+    best = sorted(admitted)[:limit]
+    return Nearest([chunk_id for _, chunk_id in best], [float(-score) for score, _ in best], len(admitted))
+
+
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())
-def test_a_search_is_what_numpy_says_over_all_pairs(tmp_path_factory, data):
-    """Any number of rows, some dead, any limit, any filter."""
-    count = data.draw(st.integers(1, 40))
-    dead = data.draw(st.sets(st.integers(1, count)))
-    allowed = data.draw(st.none() | st.sets(st.integers(1, count + 3)))
-    limit = data.draw(st.integers(1, count + 2))
+def test_a_search_is_what_sorting_all_scores_gives(tmp_path_factory, data):
+    """Any number of rows, some dead, any limit, any filter; few enough to be scored at once, or told apart by their codes."""
+    count = data.draw(st.integers(1, 40) | st.integers(matrix.PLAIN_ROWS, 2 * matrix.PLAIN_ROWS))
+    dead = data.draw(st.just(set()) | st.sets(st.integers(1, count), max_size=20))
+    allowed = data.draw(st.none() | st.sets(st.integers(1, count + 3), max_size=40) | st.just(set(range(1, count, 2))))
+    limit = data.draw(st.integers(1, 30) | st.integers(1, count + 2))
     folder = tmp_path_factory.mktemp("matrix")
-    vectors, query = rows(count, seed=count), rows(1, seed=99)[0]
-    index = matrix.rebuild(folder, [(ids_from(1, count), vectors)], dim=DIM, model="m", watermark=Watermark(1, 1))
+    distinct = rows(data.draw(st.integers(1, count)), seed=count)  # fewer than there are rows: ties
+    ids = np.random.default_rng(count).permutation(ids_from(1, count))
+    vectors = distinct[np.arange(count) % len(distinct)]
+    index = matrix.rebuild(folder, [(ids, vectors)], dim=DIM, model="m", watermark=Watermark(1, 1))
     index = index.apply([], np.array(sorted(dead), np.int64), Watermark(2, 2))
-    cosines = vectors @ query
-    live = [i for i in range(1, count + 1) if i not in dead and (allowed is None or i in allowed)]
-    expected = sorted(live, key=lambda i: (-cosines[i - 1], i))
     filter_ids = None if allowed is None else np.array(sorted(allowed), np.int64)
-    nearest = index.search(query, limit, filter_ids)
-    assert (nearest.chunk_ids, nearest.total) == (expected[:limit], len(expected))
+    query = rows(1, seed=99)[0]
+    assert index.search(query, limit, filter_ids) == as_sorting_says(
+        index, exact_scores(vectors, query), limit, allowed
+    )
+
+
+def test_many_rows_in_several_blocks_give_the_same(folder):
+    """With dead rows and filters that take all, every other, one in a hundred, and one stretch of them."""
+    count, dim = 2 * BLOCK_ROWS + 1000, 30
+    drawn = np.random.default_rng(dim).standard_normal((count, dim)).astype(np.float32)
+    vectors = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    vectors[9000:9040] = vectors[:40]
+    query = vectors[7] + vectors[20]
+    scores = exact_scores(vectors, query)
+    index = matrix.rebuild(folder, [(ids_from(1, count), vectors)], dim=dim, model="m", watermark=Watermark(1, 1))
+    for dead in (NOTHING, ids_from(500, 100)):
+        index = index.apply([], dead, Watermark(2, 2))
+        assert index.search(query, 100) == as_sorting_says(index, scores, 100, None)
+        for allowed in (ids_from(1, count)[::2], ids_from(1, count)[::100], ids_from(8000, 1200)):
+            expected = as_sorting_says(index, scores, 100, set(allowed.tolist()))
+            assert index.search(query, 100, allowed) == expected
+
+
+def test_a_row_that_is_not_all_numbers_comes_last_and_hides_no_other(folder):
+    """Only damage makes one; `kb doctor` names it."""
+    vectors = rows(matrix.PLAIN_ROWS * 2)
+    vectors[3] = np.nan
+    vectors[4, 0] = np.inf
+    count = len(vectors)
+    index = matrix.rebuild(folder, [(ids_from(1, count), vectors)], dim=DIM, model="m", watermark=Watermark(1, 1))
+    sound = index.apply([], np.array([4, 5]), Watermark(2, 2))
+    for limit in (10, count):
+        found = index.search(vectors[9], limit)
+        assert found.chunk_ids[: limit - 2] == sound.search(vectors[9], limit).chunk_ids[: limit - 2]
+    assert found.chunk_ids[-2:] == [4, 5]

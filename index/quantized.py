@@ -1,0 +1,160 @@
+"""Rows in a quarter of their memory, and bounds that make a search over them exact.
+
+Each row is kept a second time as int8 codes: row ≈ scale · codes. How far the two are apart is known, so the product of the
+codes says in which interval a row's score lies. Only a row whose interval reaches the k-th best lower end can be among the
+first k, and only those are read in float32.
+
+With q = t·a + f the query and v = s·c + e a row (a and c codes, f and e what rounding left over), exactly
+
+    q·v  =  s·t·(a·c) + t·a·e + f·v        and by Cauchy-Schwarz        |t·a·e + f·v|  <=  (|q| + |f|)·|e| + |f|·|v|
+
+A score is the float32 nearest to the exact q·v: it depends on the two vectors and on nothing else, neither on the rows computed
+beside it nor on the BLAS, so that every way to it gives the same bits.
+
+Not here: files, ids, ranking.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+Codes = npt.NDArray[np.int8]
+Bounds = npt.NDArray[np.void]
+Vectors = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
+
+BOUNDS = np.dtype([("scale", "<f4"), ("error", "<f4"), ("length", "<f4")])
+"""Of each row: s, an upper bound of |e|, an upper bound of |v|. The last two are infinite for a row that is not all numbers."""
+CODE_LIMIT = 127
+"""Symmetric: -128 is not used. The kernel's sums are int32, exact up to 133,000 dimensions."""
+UPWARD = 1 + 2.0**-20
+"""Makes a computed norm an upper bound of the true one: far above float64's rounding of it, far below what matters."""
+SCORE_ROUNDING = 2.0**-23
+"""Relative to |q||v|: float32's rounding of a score (2**-24), and as much again for the float64 arithmetic of the bounds."""
+BLOCK_ROWS = 8192
+"""The arrays of a block stay in the cache, and below the 128 KB for which malloc asks the system for new pages each time."""
+SPARSE = 4
+"""Where fewer than one row in so many is asked for, they are gathered; otherwise all between them are scored too."""
+ROWS_AT_ONCE = 1024
+"""Are turned to float64: 3 MB at 384 dimensions."""
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+FLOAT32_TINY = float(np.finfo(np.float32).tiny)
+FLOAT32_STEP = float(np.finfo(np.float32).smallest_subnormal)
+
+
+def quantize(vectors: Vectors) -> tuple[Codes, Bounds]:
+    """The codes, int8 (n, dim), and the bounds, (n,), of `vectors`, float32 (n, dim) of any length."""
+    exact = vectors.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        sound = np.isfinite(exact.sum(axis=1))  # float32 cannot overflow a float64 sum
+    exact[~sound] = 0
+    bounds = np.empty(len(exact), BOUNDS)
+    scale = (np.abs(exact).max(axis=1) / CODE_LIMIT).astype(np.float32)
+    scale[scale < FLOAT32_TINY] = 0  # such a row is all error, which is true as well
+    steps = np.divide(1, scale, out=np.zeros(len(exact)), where=scale > 0, dtype=np.float64)
+    codes = np.rint(exact * steps[:, None]).astype(np.int8)
+    bounds["scale"] = scale
+    bounds["error"] = np.where(sound, _above(_norms(exact - codes * scale.astype(np.float64)[:, None])), np.inf)
+    bounds["length"] = np.where(sound, _above(_norms(exact)), np.inf)
+    return codes, bounds
+
+
+def holds(vectors: Vectors, codes: Codes, bounds: Bounds) -> npt.NDArray[np.bool_]:
+    """Of each row, whether its codes and bounds are true of it: then its score lies in its interval."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        exact = vectors.astype(np.float64)
+        within = _norms(exact - codes * bounds["scale"].astype(np.float64)[:, None]) <= bounds["error"]
+        within &= _norms(exact) <= bounds["length"]
+    return within | (np.isposinf(bounds["error"]) & np.isposinf(bounds["length"]))
+
+
+class Asked:
+    """A query, float32 (dim,), as it is put to the codes."""
+
+    def __init__(self, query: Vectors) -> None:
+        self.codes, bounds = quantize(query[None])
+        self.scale, self.error, self.length = (float(number) for number in bounds[0])
+
+    def intervals(self, codes: Codes, bounds: Bounds) -> tuple[Floats, Floats]:
+        """Of each row, the two ends between which its score lies."""
+        import numkong as nk
+
+        middle = np.multiply(bounds["scale"], self.scale, dtype=np.float64)
+        middle *= np.asarray(nk.cdist(self.codes, codes, "dot"))[0]
+        reach = np.multiply(bounds["error"], self.length + self.error, dtype=np.float64)
+        # The longest row stands for all: rows are of one length, unless something is wrong with them.
+        reach += float(bounds["length"].max()) * (self.error + SCORE_ROUNDING * self.length) + FLOAT32_STEP
+        return middle - reach, middle + reach
+
+    def intervals_of(self, rows: Rows, codes: Codes, bounds: Bounds) -> tuple[Floats, Floats]:
+        """The same of some rows, ascending."""
+        first, end = int(rows[0]), int(rows[-1]) + 1
+        if len(rows) * SPARSE < end - first:
+            return self.intervals(codes[rows], bounds[rows])
+        lower, upper = self.intervals(codes[first:end], bounds[first:end])
+        return (lower, upper) if len(rows) == end - first else (lower[rows - first], upper[rows - first])
+
+
+def contenders(codes: Codes, bounds: Bounds, rows: Rows, query: Vectors, limit: int) -> Rows:
+    """Those of `rows`, ascending, that may be among the `limit` best of them or tie with these."""
+    asked = Asked(query)
+    best = np.empty(0)  # the highest lower ends so far, the least of `limit` first
+    bar = -math.inf
+    found: list[tuple[Rows, Floats]] = []
+    for block in np.split(rows, np.searchsorted(rows, np.arange(BLOCK_ROWS, len(codes), BLOCK_ROWS))):
+        if not len(block):
+            continue
+        lower, upper = asked.intervals_of(block, codes, bounds)
+        best = np.concatenate((best, lower[lower > bar]))
+        if len(best) >= limit:
+            best = np.partition(best, len(best) - limit)[len(best) - limit :]
+            bar = _as_a_score(best[0])
+        reaching = np.flatnonzero(upper >= bar)
+        found.append((block[reaching], upper[reaching]))
+    return np.concatenate([rows[:0], *(block[upper >= bar] for block, upper in found)])
+
+
+def _as_a_score(end: float) -> float:
+    """Scores beyond float32 are infinite, and so equal."""
+    return -math.inf if end < -FLOAT32_MAX else min(end, FLOAT32_MAX)
+
+
+def scores(vectors: Vectors, lengths: Vectors, rows: Rows, query: Vectors) -> Vectors:
+    """Of each of `rows`, the float32 nearest to its exact product with `query`; nan for a row that is not all numbers."""
+    exact_query = query.astype(np.float64)
+    found = [np.empty(0, np.float32)]
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        block = rows[first : first + ROWS_AT_ONCE]
+        found.append(_nearest(vectors[block], lengths[block], exact_query))
+    return np.concatenate(found)
+
+
+def _nearest(vectors: Vectors, lengths: Vectors, query: Floats) -> Vectors:
+    """A float64 product decides, except where its own rounding error (Higham 2002, 3.5) leaves open which float32 that is.
+
+    Of a score that is not all but zero, this is so once in some 100,000 times.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        products = vectors.astype(np.float64) @ query
+        doubt = lengths * np.float64((len(query) + 2) * 2.0**-52 * np.linalg.norm(query))
+        nearest: Vectors = (products - doubt).astype(np.float32)
+        for row in np.flatnonzero(nearest != (products + doubt).astype(np.float32)):
+            terms = vectors[row] * query
+            nearest[row] = math.fsum(terms) if np.isfinite(terms).all() else np.nan
+    nearest += np.float32(0)  # there is no -0.0
+    return nearest
+
+
+def _norms(rows: Floats) -> Floats:
+    norms: Floats = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return norms
+
+
+def _above(norms: Floats) -> Vectors:
+    """Upper bounds of what `norms` were computed for; never zero, so that infinity times one is infinity."""
+    with np.errstate(over="ignore"):
+        return np.nextafter((norms * UPWARD).astype(np.float32), np.float32(np.inf))

@@ -1,22 +1,30 @@
-"""The default model's file compared with the sha256 this program was tested with, once for each state of the file.
+"""What a model's files hold, by sha256: the default model is the one that was tested, a folder is the one it was before.
 
-Other models have no sum to compare with: their owner is whoever named the folder or repository.
+The default model's file is compared with the sum this program was tested with. The files of a folder have no sum to compare
+with; theirs becomes part of the model's key, since another model may be put in the same place. Repositories of the hub pass
+as their names say.
 
-On disk, the memo: one JSON object `{"path", "size_bytes", "mtime_ns"}` of the file last found whole, replaced atomically.
-A memo that is missing, unreadable or of another file only means that the file is read again (23 MB, about 20 ms).
+Files are read once for each state of theirs (the default: 23 MB, about 20 ms). On disk, in a folder of the caller's, one memo
+for each of the two: a JSON object with the state of the files last read, replaced atomically. A memo that is missing, unreadable
+or of other files only means that they are read again.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from models.errors import ModelDamaged
 from models.known import DEFAULT_SHA256
 from models.locate import ModelFiles
+
+CONTENT_DIGITS = 12
+"""Of a sum in hexadecimal: 48 bits, to tell apart the few models that one folder ever holds."""
+
+_T = TypeVar("_T")
 
 
 class _Verified(msgspec.Struct, frozen=True):
@@ -25,19 +33,29 @@ class _Verified(msgspec.Struct, frozen=True):
     mtime_ns: int
 
 
-def verify(files: ModelFiles, memo: Path) -> None:
-    """Raise ModelDamaged unless the default model's file is the one that was tested; other models pass.
+class _State(msgspec.Struct, frozen=True):
+    """Enough to see that a file was written or replaced. Not its `mtime`, which copies and archives carry over."""
 
-    `memo` is a file in a cache folder of the caller's; its folder is made if need be.
-    """
+    path: str
+    size_bytes: int
+    inode: int
+    ctime_ns: int
+
+
+class _Read(msgspec.Struct, frozen=True):
+    files: tuple[_State, ...]
+    digest: str
+
+
+def verify(files: ModelFiles, memo: Path) -> None:
+    """Raise ModelDamaged unless the default model's file is the one that was tested; other models pass."""
     if files.source != "package":
         return
     stat = files.onnx.stat()
     state = _Verified(str(files.onnx), stat.st_size, stat.st_mtime_ns)
-    if _remembered(memo) == state:
+    if _remembered(memo, _Verified) == state:
         return
-    with files.onnx.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = _sum(files.onnx).hex()
     if digest != DEFAULT_SHA256:
         raise ModelDamaged(
             f"{files.onnx} is damaged or of another version: its sha256 is {digest[:12]}..., not {DEFAULT_SHA256[:12]}...",
@@ -46,16 +64,53 @@ def verify(files: ModelFiles, memo: Path) -> None:
     _remember(memo, state)
 
 
-def _remembered(memo: Path) -> _Verified | None:
+def identified(files: ModelFiles, memo: Path | None) -> ModelFiles:
+    """The files with `spec.content` set where they are of a folder. Without a memo they are read each time."""
+    import hashlib  # slow to load
+
+    if files.source != "folder":
+        return files
+    parts = [path for path in _parts_of(files) if path.is_file()]
+    states = tuple(_state_of(path) for path in parts)
+    known = _remembered(memo, _Read) if memo else None
+    if known is None or known.files != states:
+        known = _Read(states, hashlib.sha256(b"".join(map(_sum, parts))).hexdigest())
+        if memo:
+            _remember(memo, known)
+    spec = files.spec
+    whole = f"{known.digest} {spec.pooling} {spec.max_tokens} {spec.own_passage_prefix}"
+    content = hashlib.sha256(whole.encode()).hexdigest()[:CONTENT_DIGITS]
+    return msgspec.structs.replace(files, spec=msgspec.structs.replace(spec, content=content))
+
+
+def _parts_of(files: ModelFiles) -> tuple[Path, ...]:
+    """Large weights lie beside the ONNX file, under one of two names."""
+    beside = (files.onnx.with_name(files.onnx.name + ending) for ending in ("_data", ".data"))
+    return (files.onnx, *beside, files.tokenizer)
+
+
+def _state_of(path: Path) -> _State:
+    stat = path.stat()
+    return _State(str(path), stat.st_size, stat.st_ino, stat.st_ctime_ns)
+
+
+def _sum(path: Path) -> bytes:
+    import hashlib  # slow to load
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def _remembered(memo: Path, kind: type[_T]) -> _T | None:
     try:
-        return msgspec.json.decode(memo.read_bytes(), type=_Verified)
+        return msgspec.json.decode(memo.read_bytes(), type=kind)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def _remember(memo: Path, state: _Verified) -> None:
-    with contextlib.suppress(OSError):  # a read-only cache costs a check at each start, and nothing else
-        memo.parent.mkdir(parents=True, exist_ok=True)
+def _remember(memo: Path, state: object) -> None:
+    with contextlib.suppress(OSError):  # no folder, or a read-only one: the files are read at each start
+        memo.parent.mkdir(mode=0o700, exist_ok=True)
         fresh = memo.with_name(memo.name + ".new")
         fresh.write_bytes(msgspec.json.encode(state))
         fresh.replace(memo)

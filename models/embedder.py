@@ -1,8 +1,8 @@
 """Texts to unit vectors, with onnxruntime on the CPU.
 
-A text's vector does not depend on the texts beside it. For the default model it is the same to the last bit alone and in
-any batch (192 passages of 21-256 tokens, batches of 4-64: greatest difference 0.0): its int8 weights are cast to float32
-and nothing is scaled by what else is in the batch; tests allow 1e-5 for processors whose kernels sum in another order.
+A text's vector does not depend on the texts beside it. For the default model (in `models.minilm`'s graph) it is the same to the
+last bit in any batch (192 passages of 13-256 tokens, batches of 1-64: greatest difference 0.0) and, but for 3e-8 of rounding,
+as a query: nothing is scaled by what else is in the batch; tests allow 1e-5 for processors whose kernels sum in another order.
 Graphs that quantise activations (`DynamicQuantizeLinear`) take one scale for the whole batch, so there the neighbours
 would change a vector; such a graph is given one text at a time.
 
@@ -11,30 +11,34 @@ Does not fetch, check or cache anything, and does not cut texts well: what excee
 
 from __future__ import annotations
 
-import mmap
-import os
+import math
+from collections import OrderedDict
 from collections.abc import Sequence
-from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from models.errors import ModelDamaged, ModelUnusable
+from models.minilm import rewrite
+from models.session import batches, options_for, padded, quantises_activations, usable_cores
 from models.tokenizer import encodable, load_tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from onnxruntime import InferenceSession
+    from onnxruntime import InferenceSession, SessionOptions
     from tokenizers import Tokenizer
 
     from models.locate import ModelFiles
     from models.spec import ModelSpec
 
-MAX_BATCH_TOKENS = 1024
-"""What a batch may hold with its padding; `batch_size` bounds it for short texts only. Larger is slower and takes more memory:
-all-MiniLM on 2 busy cores, texts of 8 and 25 words, 1024 against 4096 tokens a batch: 1.3-1.5 times the texts a second; texts of
-200 words, peak memory of the process at 256, 1024, 4096 and 16384: 266, 373, 816 and 1555 MB."""
+MOST_KEPT = 1024
+"""Vectors of queries, the last ones asked: 1.5 MB at 384 dimensions."""
+MOST_KEPT_CHARS = 2000
+"""A longer query is embedded anew each time, so that what is kept is bounded in bytes too."""
+TINY = 1e-38
+"""Stands for the length of a vector that has none; the smallest float32 of full precision, about."""
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
@@ -56,32 +60,59 @@ class _Graph(msgspec.Struct, frozen=True):
 class Embedder:
     """One loaded model. Safe to call from several threads, as onnxruntime sessions are."""
 
-    def __init__(self, spec: ModelSpec, tokenizer: Tokenizer, session: InferenceSession, graph: _Graph) -> None:
+    def __init__(
+        self, spec: ModelSpec, tokenizer: Tokenizer, session: InferenceSession, graph: _Graph, weights: object = None
+    ) -> None:
         self.spec = spec
         self._tokenizer = tokenizer
         self._session = session
         self._graph = graph
+        self._kept: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+        self._lock = Lock()
+        self._weights = weights
+        """What the session was handed: it reads these arrays as long as it lives, and does not hold them."""
 
     @classmethod
     def load(cls, files: ModelFiles, *, threads: int = 0, spinning: bool = False) -> Embedder:
         """Open the files. Prefixes other than the model's own come with `files.with_prefixes`.
 
-        threads: 0 means as many as this process may use cores. spinning: idle threads wait in a busy loop, a little
-        faster and at the cost of a core. Raises ModelDamaged or ModelUnusable.
+        threads: 0 means as many as this process may use cores. spinning: while a call runs, its threads wait for each
+        other in a busy loop, at most SPIN_US at a time; between calls they sleep. Raises ModelDamaged or ModelUnusable.
         """
         spec = files.spec
-        session = _open(files.onnx, threads or usable_cores(), spinning=spinning)
+        session, weights = _open(files, options_for(threads or usable_cores(), spinning=spinning))
         graph = _inspect(session, files)
-        return cls(spec, load_tokenizer(files.tokenizer, spec.max_tokens), session, graph)
+        return cls(spec, load_tokenizer(files.tokenizer, spec.max_tokens), session, graph, weights)
 
     def embed_passages(self, texts: Sequence[str], batch_size: int = 32) -> NDArray[np.float32]:
         """Unit rows, float32 (len(texts), dim), in the order of the texts."""
         return self._embed([self.spec.passage_prefix + text for text in texts], batch_size)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
-        """A unit vector, float32 (dim,)."""
-        row: NDArray[np.float32] = self._embed([self.spec.query_prefix + text], 1)[0]
-        return row
+        """A unit vector, float32 (dim,), read-only: the one that `embed_passages` gives, kept for when it is asked again."""
+        if len(text) > MOST_KEPT_CHARS:
+            return self._embed_one(text)
+        with self._lock:
+            if text in self._kept:
+                self._kept.move_to_end(text)
+                return self._kept[text]
+        vector = self._embed_one(text)
+        with self._lock:
+            self._kept[text] = vector
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return vector
+
+    def _embed_one(self, text: str) -> NDArray[np.float32]:
+        """Without what a batch needs: in a process that slept, each call of numpy costs several times what it does in a loop."""
+        import numpy as np
+
+        tokens = self._tokenizer.encode(encodable(self.spec.query_prefix + text)).ids
+        ids = np.array([tokens], np.int64)
+        [vector] = self._pool(self._run(ids, np.ones_like(ids)), [len(tokens)])
+        vector = vector / max(math.sqrt(vector @ vector), TINY)
+        vector.flags.writeable = False
+        return vector
 
     def _embed(self, texts: list[str], batch_size: int) -> NDArray[np.float32]:
         import numpy as np
@@ -90,73 +121,50 @@ class Embedder:
             raise ValueError(f"batch_size must be at least 1, not {batch_size}")
         rows = np.empty((len(texts), self.spec.dim), np.float32)
         tokens = [found.ids for found in self._tokenizer.encode_batch_fast([encodable(text) for text in texts])]
-        for batch in _batches([len(ids) for ids in tokens], 1 if self._graph.mixes_batch else batch_size):
-            rows[batch] = self._run([tokens[i] for i in batch])
-        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        for batch in batches([len(ids) for ids in tokens], 1 if self._graph.mixes_batch else batch_size):
+            ids, mask = padded([tokens[i] for i in batch])
+            rows[batch] = self._pool(self._run(ids, mask), [len(tokens[i]) for i in batch])
+        rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), TINY)
         return rows
 
-    def _run(self, tokens: list[list[int]]) -> NDArray[np.float32]:
-        """Vectors of any length, float32 (len(tokens), dim)."""
+    def _run(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+        """What the graph makes of (texts, tokens): float32 (texts, tokens, dim), or (texts, dim) where it pools."""
         import numpy as np
 
-        lengths = [len(ids) for ids in tokens]
-        ids = np.zeros((len(tokens), max(lengths)), np.int64)  # padding is masked, so its id does not matter
-        mask = np.zeros_like(ids)
-        for row, (text, length) in enumerate(zip(tokens, lengths, strict=True)):
-            ids[row, :length] = text
-            mask[row, :length] = 1
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         (output,) = self._session.run([self._graph.output], {name: feeds[name] for name in self._graph.inputs})
-        return self._pool(output, lengths)
+        return np.asarray(output, np.float32)
 
-    def _pool(self, output: Any, lengths: list[int]) -> NDArray[np.float32]:
-        import numpy as np
-
+    def _pool(self, output: NDArray[np.float32], lengths: list[int]) -> list[NDArray[np.float32]]:
+        """A vector a text, of any length."""
         if output.shape[-1] != self.spec.dim:
             raise ModelUnusable(
                 f"{self.spec.name} gave vectors of {output.shape[-1]} numbers, not {self.spec.dim} as it says.",
                 "The ONNX file and the configuration beside it belong to different models; fetch it again.",
             )
         if self._graph.pooled:
-            vectors = output
-        elif self.spec.pooling == "cls":
-            vectors = output[:, 0]
-        else:
-            # Only the text's own tokens, so that not even the order of summation depends on the padding.
-            vectors = np.stack([row[:length].mean(axis=0) for row, length in zip(output, lengths, strict=True)])
-        return np.asarray(vectors, np.float32)
+            return list(output)
+        if self.spec.pooling == "cls":
+            return list(output[:, 0])
+        # Only the text's own tokens, so that not even the order of summation depends on the padding.
+        return [row[:length].mean(axis=0) for row, length in zip(output, lengths, strict=True)]
 
 
-def usable_cores() -> int:
-    """The cores this process may run on, which in a container or under taskset are fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _batches(lengths: list[int], batch_size: int) -> list[list[int]]:
-    """Indices grouped longest first, so that a batch holds texts of like length and little padding is computed."""
-    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
-    batches = []
-    while order:
-        size = max(1, min(batch_size, MAX_BATCH_TOKENS // max(1, lengths[order[0]])))
-        batches.append(order[:size])
-        order = order[size:]
-    return batches
-
-
-def _open(path: Path, threads: int, *, spinning: bool) -> InferenceSession:
+def _open(files: ModelFiles, options: SessionOptions) -> tuple[InferenceSession, object]:
+    """The session, and what must live as long as it does."""
     import onnxruntime
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 3  # errors only: warnings about other people's graphs help nobody
-    options.add_session_config_entry("session.intra_op.allow_spinning", "1" if spinning else "0")
+    graph: str | bytes = str(files.onnx)
+    weights: dict[str, Any] = {}
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        if files.source == "package":
+            graph, weights = rewrite(files.onnx)
+            values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]
+            options.add_external_initializers(list(weights), values)
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"]), weights
     except Exception as error:  # onnxruntime's exceptions have no common root but Exception
         reason = str(error).partition("\n")[0]
-        raise ModelDamaged(f"{path} cannot be loaded: {reason}", "Fetch or install the model again.") from error
+        raise ModelDamaged(f"{files.onnx} cannot be loaded: {reason}", "Fetch or install the model again.") from error
 
 
 def _inspect(session: InferenceSession, files: ModelFiles) -> _Graph:
@@ -167,7 +175,7 @@ def _inspect(session: InferenceSession, files: ModelFiles) -> _Graph:
             "Name an encoder exported for feature extraction.",
         )
     output, pooled = _choose_output(session, files.spec.name)
-    return _Graph(inputs, output, pooled, mixes_batch=_quantises_activations(files.onnx))
+    return _Graph(inputs, output, pooled, mixes_batch=files.source != "package" and quantises_activations(files.onnx))
 
 
 def _choose_output(session: InferenceSession, name: str) -> tuple[str, bool]:
@@ -185,9 +193,3 @@ def _choose_output(session: InferenceSession, name: str) -> tuple[str, bool]:
         f"{name} gives {', '.join(ranks)}; which of them is the embedding cannot be told.",
         "Name an encoder exported for feature extraction.",
     )
-
-
-def _quantises_activations(path: Path) -> bool:
-    """Searches the file for the operator's name: 8 ms for 23 MB; onnxruntime does not tell the operators of a session."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return content.find(b"DynamicQuantizeLinear") >= 0

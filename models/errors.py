@@ -4,7 +4,8 @@ ModelError              something about a model that the user can act on; carrie
 ├── ModelMissing        its files are not on this machine
 ├── ModelDamaged        a file is there, and is not what it should be
 ├── ModelUnusable       its files are whole, and this program cannot run such a model
-└── HubUnreachable      the hub did not answer while a model was being fetched
+├── HubUnreachable      the hub did not answer while a model was being fetched
+└── RerankerFailed      a reranker on another machine did not answer as it should
 """
 
 from __future__ import annotations
@@ -32,4 +33,8 @@ class ModelUnusable(ModelError):
 
 
 class HubUnreachable(ModelError):
+    pass
+
+
+class RerankerFailed(ModelError):
     pass

@@ -1,7 +1,7 @@
-"""A model from the hub into its default cache. The one module that touches the network.
+"""A model from the hub into its default cache. The one module that fetches anything.
 
 Takes the ONNX file, the tokenizer and a few small JSON files of a repository, and nothing else of it. What arrives is found
-by `models.locate`; an interrupted fetch continues where it stopped.
+by `models.locate` and `models.rerankerfiles`; an interrupted fetch continues where it stopped.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from models.errors import HubUnreachable, ModelMissing, ModelUnusable
 from models.known import DEFAULT_MODEL, KNOWN, resolve
 from models.layout import CONFIG_FILES, TOKENIZER_FILE, pick_onnx, read_spec
 from models.locate import ModelFiles, hub_cache, is_folder, locate
+from models.rerankerfiles import RerankerFiles, full_name, limit_of, locate_reranker
 
 ANSWER_TIMEOUT_S = 10.0  # for the first answer of the hub; with no network this is how long the user waits at most
 
@@ -32,19 +33,37 @@ def fetch(name: str, on_progress: OnProgress | None = None) -> ModelFiles:
     name = resolve(name)
     if name == DEFAULT_MODEL or is_folder(name):
         return locate(name)
-    sizes = _list_files(name)
     known = KNOWN.get(name)
-    onnx_file = _choose_onnx(name, sizes, known.onnx_file if known else None)
+
+    def check(folder: Path, onnx_file: str) -> None:
+        if known is None:
+            read_spec(folder, name, onnx_file)
+
+    _fetch(name, known.onnx_file if known else None, check, on_progress)
+    return locate(name)
+
+
+def fetch_reranker(name: str, on_progress: OnProgress | None = None) -> RerankerFiles:
+    """As `fetch`, for a cross-encoder."""
+    name = full_name(name)
+    if not is_folder(name):
+        _fetch(name, None, lambda folder, _: limit_of(folder, name), on_progress)
+    return locate_reranker(name)
+
+
+def _fetch(
+    name: str, preferred: str | None, check: Callable[[Path, str], object], on_progress: OnProgress | None
+) -> None:
+    """The files of a repository. `check` is shown the small ones and the name of the ONNX file before that is fetched."""
+    sizes = _list_files(name)
+    onnx_file = _choose_onnx(name, sizes, preferred)
     small = [file for file in sizes if file == TOKENIZER_FILE or any(fnmatch(file, each) for each in CONFIG_FILES)]
     weights = [file for file in sizes if file in (onnx_file, f"{onnx_file}_data", f"{onnx_file}.data")]
     report = _Report(on_progress, sum(sizes[file] for file in small + weights))
 
-    folder = _download(name, small, report)
-    if known is None:
-        read_spec(folder, name, onnx_file)
+    check(_download(name, small, report), onnx_file)
     _download(name, weights, report)
     report.finish()
-    return locate(name)
 
 
 def _list_files(name: str) -> dict[str, int]:

@@ -80,13 +80,22 @@ class _PoolingConfig(msgspec.Struct):
         return [mode for mode, on in flags.items() if on]
 
 
-class _TransformerConfig(msgspec.Struct):
+class TransformerConfig(msgspec.Struct):
+    """What of `config.json` concerns us."""
+
     hidden_size: int | None = None
     n_embd: int | None = None
     max_position_embeddings: int | None = None
     n_positions: int | None = None
     pad_token_id: int | None = None
     model_type: str = ""
+    num_labels: int | None = None
+    id2label: dict[str, str] | None = None
+
+    @property
+    def label_count(self) -> int | None:
+        """How many numbers a classifier gives; None where nothing is said. `transformers` writes only the names of labels."""
+        return self.num_labels if self.id2label is None else len(self.id2label)
 
 
 class _SentenceConfig(msgspec.Struct):
@@ -101,14 +110,14 @@ class _Prompts(msgspec.Struct):
 def read_spec(folder: Path, name: str, onnx_file: str) -> ModelSpec:
     """The numbers of the model in `folder`. Raises ModelUnusable or ModelDamaged, naming the file."""
     pooling = _read_pooling(folder, name)
-    network = _read(folder / "config.json", _TransformerConfig)
+    network = read_config(folder)
     limit = _read(folder / "sentence_bert_config.json", _SentenceConfig).max_seq_length
     query, passage = _read_prompts(folder)
     return ModelSpec(
         name=name,
         dim=_first(pooling.word_embedding_dimension, pooling.embedding_dimension, network.hidden_size, network.n_embd)
         or _unknown(name, "the size of its vectors"),
-        max_tokens=_least(limit, _positions(network)) or _unknown(name, "how long a text may be"),
+        max_tokens=_least(limit, positions(network)) or _unknown(name, "how long a text may be"),
         pooling=_pooling_mode(pooling, name),
         query_prefix=query,
         passage_prefix=passage,
@@ -167,11 +176,17 @@ def _read_prompts(folder: Path) -> tuple[str, str]:
     return query, passage
 
 
-def _positions(network: _TransformerConfig) -> int | None:
-    positions = _first(network.max_position_embeddings, network.n_positions)
-    if positions is None or network.model_type not in _OFFSET_POSITIONS:
-        return positions
-    return positions - (network.pad_token_id or 0) - 1
+def read_config(folder: Path) -> TransformerConfig:
+    """Of the network itself. Raises ModelDamaged."""
+    return _read(folder / "config.json", TransformerConfig)
+
+
+def positions(network: TransformerConfig) -> int | None:
+    """How many tokens the network can tell the places of."""
+    places = _first(network.max_position_embeddings, network.n_positions)
+    if places is None or network.model_type not in _OFFSET_POSITIONS:
+        return places
+    return places - (network.pad_token_id or 0) - 1
 
 
 def _first(*values: int | None) -> int | None:

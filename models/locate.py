@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from importlib.util import find_spec
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -75,11 +75,19 @@ def hub_cache() -> Path:
     return Path(os.path.expandvars(os.environ.get("HF_HUB_CACHE", legacy))).expanduser()
 
 
+def folder_of(name: str) -> Path | None:
+    """Where the files of a repository or a folder lie; None if they are not here."""
+    if is_folder(name):
+        folder = Path(name).expanduser().resolve()
+        return folder if folder.is_dir() else None
+    return _snapshot(name) if _HUB_NAME.fullmatch(name) else None
+
+
 def _in_package() -> ModelFiles:
     spec = KNOWN[DEFAULT_MODEL]
-    package = find_spec(DEFAULT_PACKAGE)  # finds without importing
-    folders = [] if package is None else package.submodule_search_locations or []
-    onnx = next((path for path in (Path(folder) / spec.onnx_file for folder in folders) if path.is_file()), None)
+    onnx = next(
+        (path for path in (Path(folder) / spec.onnx_file for folder in _package_folders()) if path.is_file()), None
+    )
     if onnx is None:
         raise ModelMissing(
             f"The default model {DEFAULT_MODEL} is not installed: the package {DEFAULT_PACKAGE} is missing.",
@@ -87,6 +95,14 @@ def _in_package() -> ModelFiles:
         )
     tokenizer = Path(__file__).parent / DEFAULT_MODEL / TOKENIZER_FILE
     return ModelFiles(spec=spec, onnx=onnx, tokenizer=tokenizer, source="package")
+
+
+@cache
+def _package_folders() -> tuple[str, ...]:
+    from importlib.util import find_spec
+
+    package = find_spec(DEFAULT_PACKAGE)  # finds without importing
+    return () if package is None else tuple(package.submodule_search_locations or ())
 
 
 def _in_folder(folder: Path) -> ModelFiles:

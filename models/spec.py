@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import re
 from typing import Literal
 
 import msgspec
@@ -25,13 +25,18 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The passage prefix the model was trained with; `passage_prefix` differs from it where the user set another."""
     onnx_file: str = "onnx/model.onnx"
     """Relative to the model's folder."""
+    content: str = ""
+    """What a folder's files hold, as hexadecimal digits (`models.checksum`): another model may be put in the same place."""
 
     @property
     def key(self) -> str:
         """The name under which vectors are stored: the same key means the same text gives the same vector."""
+        key = f"{self.name}@{self.content}" if self.content else self.name
         if self.passage_prefix == self.own_passage_prefix:
-            return self.name
-        return f"{self.name}#{hashlib.sha256(self.passage_prefix.encode()).hexdigest()[:8]}"
+            return key
+        import hashlib  # slow to load, and seldom needed
+
+        return f"{key}#{hashlib.sha256(self.passage_prefix.encode()).hexdigest()[:8]}"
 
     def with_prefixes(self, query: str | None, passage: str | None) -> ModelSpec:
         """The same model with the prefixes the user set; None keeps the model's own."""
@@ -40,3 +45,9 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
             query_prefix=self.query_prefix if query is None else query,
             passage_prefix=self.passage_prefix if passage is None else passage,
         )
+
+
+def content_in(key: str, name: str) -> str:
+    """The `content` in the key of a model of this name."""
+    found = re.match("@([0-9a-f]+)", key.removeprefix(name))
+    return found[1] if found else ""

@@ -1,14 +1,15 @@
-"""The default model's file is compared with its sha256 once, and again when it changed."""
+"""The default model's file is compared with its sha256, a folder's files become part of its key; both read once a state."""
 
 from __future__ import annotations
 
 import os
+import shutil
 
 import msgspec
 import pytest
-from tiny_model import write_model
+from tiny_model import write_json, write_model
 
-from models.checksum import verify
+from models.checksum import identified, verify
 from models.errors import ModelDamaged
 from models.known import DEFAULT_MODEL
 from models.locate import locate
@@ -71,3 +72,67 @@ def test_other_models_have_no_sum(tmp_path):
     verify(files, tmp_path / "verified.json")
 
     assert not (tmp_path / "verified.json").exists()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_model(tmp_path / "model")
+
+
+def content(folder, memo=None):
+    return identified(locate(str(folder)), memo).spec.content
+
+
+def test_a_folder_s_content_is_part_of_its_key_and_the_same_in_a_copy(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+
+    assert identified(locate(str(folder)), None).spec.key == f"{folder}@{content(folder)}"
+    assert content(folder) == content(copy)
+
+
+@pytest.mark.parametrize("name", ["onnx/model.onnx", "onnx/model.onnx_data", "onnx/model.onnx.data", "tokenizer.json"])
+def test_other_weights_or_another_tokenizer_are_other_content(folder, name):
+    before = content(folder)
+    with (folder / name).open("ab") as file:
+        file.write(b" ")
+
+    assert content(folder) != before
+
+
+def test_another_pooling_length_or_prefix_is_other_content(folder):
+    found = [content(folder)]
+    write_json(folder / "1_Pooling/config.json", {"word_embedding_dimension": 4, "pooling_mode_cls_token": True})
+    found.append(content(folder))
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": 10})
+    found.append(content(folder))
+    write_json(folder / "config_sentence_transformers.json", {"prompts": {"passage": "p: "}})
+    found.append(content(folder))
+
+    assert len(set(found)) == 4
+
+
+def test_the_default_model_and_those_of_the_hub_are_known_by_their_names(tmp_path):
+    files = locate(DEFAULT_MODEL)
+
+    assert identified(files, tmp_path / "memo.json") == files
+    assert not (tmp_path / "memo.json").exists()
+
+
+def test_a_folder_is_read_once_and_again_when_a_file_is_replaced_by_one_of_the_same_size_and_time(folder, tmp_path):
+    """The memo's sum, altered, is believed until then."""
+    memo = tmp_path / "run" / "memo.json"
+    first = content(folder, memo)
+    memo.write_bytes(memo.read_bytes().replace(b'"digest":"', b'"digest":"0'))
+    assert content(folder, memo) != first
+
+    onnx = folder / "onnx" / "model.onnx"
+    status = onnx.stat()
+    shutil.copy2(onnx, tmp_path / "other.onnx")
+    (tmp_path / "other.onnx").replace(onnx)
+    assert (onnx.stat().st_size, onnx.stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+    assert content(folder, memo) == first
+
+
+def test_where_nothing_can_be_remembered_the_folder_is_read_each_time(folder, tmp_path):
+    assert content(folder, tmp_path / "no" / "folder" / "memo.json") == content(folder)
+    assert not (tmp_path / "no").exists()

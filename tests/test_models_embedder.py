@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import msgspec
 import numpy as np
 import pytest
 from tiny_model import DIM, TABLE, write_json, write_model
 
-from models.embedder import MAX_BATCH_TOKENS, Embedder, _batches
+from models.embedder import MOST_KEPT, MOST_KEPT_CHARS, Embedder
 from models.errors import ModelDamaged, ModelUnusable
 from models.known import DEFAULT_MODEL
 from models.locate import locate
+from models.session import MAX_BATCH_TOKENS, batches, usable_cores
 
 # Computed with onnxruntime 1.32. The float32 model gives, for the first by its card (0.0676, 0.0635, 0.0487, 0.0793, 0.0448)
 # and for the third by fastembed's tests (-0.0345, 0.0310, 0.0067, 0.0261, -0.0394): int8 weights move them by up to 0.007.
@@ -80,8 +83,59 @@ def test_no_texts_give_no_rows_of_the_right_width(minilm):
     assert minilm.embed_passages([]).shape == (0, 384)
 
 
-def test_one_thread_and_spinning_threads_give_the_same_vectors(minilm):
-    """Options of speed are options of speed only."""
+def test_a_query_has_the_vector_of_the_same_passage(minilm):
+    texts = [*CANONICAL, "", "a " * 300]
+    rows = minilm.embed_passages(texts)
+
+    assert np.abs(np.stack([minilm.embed_query(text) for text in texts]) - rows).max() < 1e-5
+
+
+def test_a_query_asked_again_is_not_embedded_again(tmp_path):
+    embedder = load(tmp_path)
+    first = embedder.embed_query("red green")
+
+    assert embedder.embed_query("red green") is first
+    assert embedder.embed_query("green red") is not first
+
+
+def test_a_kept_vector_cannot_be_changed(tmp_path):
+    vector = load(tmp_path).embed_query("red")
+
+    with pytest.raises(ValueError, match="read-only"):
+        vector[0] = 1
+
+
+def test_the_queries_asked_last_are_kept_and_no_more(tmp_path):
+    embedder = load(tmp_path)
+    first, second = embedder.embed_query("red"), embedder.embed_query("green")
+    for number in range(MOST_KEPT - 2):
+        embedder.embed_query(f"red {number}")
+    assert embedder.embed_query("red") is first
+    embedder.embed_query("one more")
+
+    assert embedder.embed_query("red") is first
+    assert embedder.embed_query("green") is not second
+
+
+def test_a_long_query_is_not_kept(tmp_path):
+    embedder = load(tmp_path)
+    long = "red " * MOST_KEPT_CHARS
+
+    assert np.array_equal(embedder.embed_query(long), embedder.embed_query(long))
+    assert embedder.embed_query(long) is not embedder.embed_query(long)
+
+
+def test_threads_may_ask_at_once(minilm):
+    """Each gets its own query's vector, whoever else asks, and whether it was kept."""
+    texts = [f"question number {number} of some" for number in range(20)] * 3
+    expected = minilm.embed_passages(texts)
+    with ThreadPoolExecutor(8) as pool:
+        found = np.stack(list(pool.map(minilm.embed_query, texts)))
+
+    assert np.abs(found - expected).max() < 1e-5
+
+
+def test_threads_and_spinning_are_options_of_speed_only(minilm):
     other = Embedder.load(locate(DEFAULT_MODEL), threads=1, spinning=True)
     options = other._session.get_session_options()
 
@@ -90,11 +144,12 @@ def test_one_thread_and_spinning_threads_give_the_same_vectors(minilm):
     assert other.embed_query("hello world") == pytest.approx(minilm.embed_query("hello world"), abs=1e-5)
 
 
-def test_threads_do_not_spin_and_use_every_core_unless_asked(minilm):
+def test_threads_sleep_between_calls_and_inside_them_too_unless_asked(minilm):
     options = minilm._session.get_session_options()
 
     assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
-    assert options.intra_op_num_threads >= 1
+    assert options.get_session_config_entry("session.force_spinning_stop") == "1"
+    assert options.intra_op_num_threads == usable_cores()
 
 
 def test_mean_pooling_is_over_the_texts_own_tokens(tmp_path):
@@ -157,13 +212,13 @@ def test_a_text_of_undecodable_bytes_is_embedded(tmp_path):
 @pytest.mark.parametrize("batch_size", [1, 3, 32])
 @pytest.mark.parametrize("lengths", [[5], [1, 9, 4, 4, 7, 2], [400] * 10, [4000] * 3])
 def test_batches_hold_each_text_once_longest_first_within_their_bounds(batch_size, lengths):
-    batches = _batches(lengths, batch_size)
-    in_order = [lengths[i] for batch in batches for i in batch]
+    found = batches(lengths, batch_size)
+    in_order = [lengths[i] for batch in found for i in batch]
 
-    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    assert sorted(i for batch in found for i in batch) == list(range(len(lengths)))
     assert in_order == sorted(lengths, reverse=True)
-    assert all(len(batch) <= batch_size for batch in batches)
-    assert all(len(batch) == 1 or len(batch) * lengths[batch[0]] <= MAX_BATCH_TOKENS for batch in batches)
+    assert all(len(batch) <= batch_size for batch in found)
+    assert all(len(batch) == 1 or len(batch) * lengths[batch[0]] <= MAX_BATCH_TOKENS for batch in found)
 
 
 def test_a_batch_of_less_than_one_is_refused(tmp_path):

@@ -19,7 +19,7 @@ CASES = {
     ),
     "check": (
         "from models.locate import locate; from models.checksum import verify; from pathlib import Path\n"
-        "verify(locate('all-MiniLM-L6-v2'), Path('/nonexistent/memo'))"
+        "verify(locate('all-MiniLM-L6-v2'), Path('/dev/null/memo'))"
     ),
     "count": (
         "from models.locate import locate; from models.tokenizer import TokenCounter\n"

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from models.known import DEFAULT_MODEL, KNOWN, resolve
-from models.spec import ModelSpec
+from models.spec import ModelSpec, content_in
 
 SPEC = ModelSpec(name="o/m", dim=4, max_tokens=8, pooling="mean", passage_prefix="p: ", own_passage_prefix="p: ")
 
@@ -24,6 +24,21 @@ def test_another_passage_prefix_is_another_key():
     assert len({SPEC.key, bare.key, other.key}) == 3
     assert other.key == "o/m#31125b93"
     assert msgspec.structs.replace(SPEC, passage_prefix="doc: ").key == other.key
+
+
+def test_other_content_is_another_key_whatever_the_prefix():
+    spec = msgspec.structs.replace(SPEC, content="c0ffee")
+
+    assert spec.key == "o/m@c0ffee"
+    assert spec.with_prefixes(None, "doc: ").key == "o/m@c0ffee#31125b93"
+
+
+def test_the_content_is_found_in_a_key_again():
+    spec = msgspec.structs.replace(SPEC, name="/odd@c0de#x/model")
+    filled = msgspec.structs.replace(spec, content="c0ffee")
+
+    for each in (spec, filled, filled.with_prefixes(None, "doc: "), spec.with_prefixes(None, "doc: ")):
+        assert content_in(each.key, each.name) == each.content
 
 
 def test_none_keeps_a_prefix_and_the_empty_text_removes_it():

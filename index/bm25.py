@@ -24,10 +24,10 @@ from index.query import ParsedQuery, Phrase, Word
 
 K1 = 1.2
 
-# Chosen with scripts/eval_keyword.py: the mean nDCG@10 over its nine rows (seven collections, claude_docs' pages whole and
-# split) is 0.668. Halving or doubling any one of these costs 0.000 to 0.006, so they stand on a plateau and are round. The
-# sum of fields, with title and heading also in the body, gave 0.658 over five collections where the best field with a tie
-# breaker of 0.3 gave 0.654 and without one 0.651, and a sum lets tantivy skip what cannot reach the top.
+# Chosen by the mean nDCG@10 over nine rows (seven collections, claude_docs' pages whole and split), 0.668; measured again by
+# scripts/eval_levers.py keyword. Halving or doubling any one of these costs 0.000 to 0.006, so they stand on a plateau and are
+# round. The sum of fields gave 0.658 over five collections where the best field with a tie breaker of 0.3 gave 0.654 and
+# without one 0.651, and a sum lets tantivy skip what cannot reach the top.
 FIELD_WEIGHTS = {BODY: 1.0, TITLE: 0.35, HEADING: 0.35, PATH: 0.15, IDENTIFIERS: 0.15}
 WHOLE_WEIGHT = 1.0
 """An identifier as it is; relative, like the next two, to a plain word."""
@@ -125,10 +125,10 @@ class _Clauses:
 
     def _bound(self, frequencies: Collection[int]) -> float:
         """The least upper bound of BM25 for tokens (together, a phrase) found in so many chunks."""
-        return (K1 + 1) * sum(_idf(frequency, self.searcher.num_docs) for frequency in frequencies)
+        return (K1 + 1) * sum(idf(frequency, self.searcher.num_docs) for frequency in frequencies)
 
 
-def _idf(frequency: int, chunk_count: int) -> float:
+def idf(frequency: int, chunk_count: int) -> float:
     """As in tantivy. Deleted chunks count there until they are merged away, so `frequency` may exceed the live chunks."""
     return math.log1p((max(chunk_count, frequency) - frequency + 0.5) / (frequency + 0.5))
 

@@ -6,26 +6,33 @@ Readers open the file read-only and run no DDL. Not here: what the tables mean (
 
 from __future__ import annotations
 
-import secrets
+import errno
+import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 from index.atomic import sync
-from index.errors import StoreDamaged
+from index.errors import DiskFault, StoreDamaged
 from index.watermark import Watermark
 
 PRIMARY_CODE = 0xFF
 """The part of an error code of SQLite that says which kind of error it is."""
+DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+DISK = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN})
+DISK_ERRNO = frozenset({
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM,
+})  # fmt: skip
 BUSY_TIMEOUT_S = 10.0
 """How long SQLite itself waits for its own short locks (a checkpoint); writers are kept apart by `lock`."""
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:
     """A read-write connection in WAL mode with foreign keys on. The caller holds the writer lock."""
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    with faults_reported(path):
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
     _check_readable(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
@@ -35,38 +42,56 @@ def connect_writer(path: Path) -> sqlite3.Connection:
 
 def connect_reader(path: Path) -> sqlite3.Connection:
     """A connection that cannot change anything."""
-    connection = sqlite3.connect(
-        f"file:{quote(str(path))}?mode=ro",
-        uri=True,
-        timeout=BUSY_TIMEOUT_S,
-        isolation_level=None,
-        check_same_thread=False,
-    )
+    with faults_reported(path):
+        connection = sqlite3.connect(
+            f"file:{quote(str(path))}?mode=ro",
+            uri=True,
+            timeout=BUSY_TIMEOUT_S,
+            isolation_level=None,
+            check_same_thread=False,
+        )
     _check_readable(connection, path)
     return connection
 
 
 def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.DatabaseError as error:
+        with faults_reported(path):
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
         connection.close()
-        raise _damaged(path, error) from error
+        raise
 
 
 @contextmanager
-def damage_reported(path: Path) -> Iterator[None]:
-    """Raise StoreDamaged for what SQLite finds wrong with the file while it is being used."""
+def faults_reported(path: Path) -> Iterator[None]:
+    """Raise StoreDamaged for what SQLite finds wrong with the file while it is being used, DiskFault for what the disk does."""
     try:
         yield
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & PRIMARY_CODE not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        code = error.sqlite_errorcode & PRIMARY_CODE
+        if code in DISK:
+            raise disk_fault(path, error) from error
+        if code not in DAMAGE:
             raise
-        raise _damaged(path, error) from error
+        hint = "restore kb.db from a backup, or move it away and add again"
+        raise StoreDamaged(f"{path} cannot be read: {error}", hint) from error
 
 
-def _damaged(path: Path, error: sqlite3.DatabaseError) -> StoreDamaged:
-    return StoreDamaged(f"{path} cannot be read: {error}", "restore kb.db from a backup, or move it away and add again")
+@contextmanager
+def disk_faults_reported(path: Path) -> Iterator[None]:
+    """Raise DiskFault for what the system says while the files beside the database are written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK_ERRNO:
+            raise
+        raise disk_fault(path, error) from error
+
+
+def disk_fault(path: Path, error: Exception) -> DiskFault:
+    hint = "free space or give permission, then give the command again: what was committed is kept"
+    return DiskFault(f"the disk does not serve {path}: {error}", hint)
 
 
 @contextmanager
@@ -85,7 +110,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[int]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         seq = head(connection).seq + 1
-        connection.execute("INSERT INTO log VALUES (?, ?)", (seq, secrets.randbits(62)))
+        connection.execute("INSERT INTO log VALUES (?, ?)", (seq, int.from_bytes(os.urandom(8)) >> 2))
         yield seq
         connection.execute("COMMIT")
     except BaseException:
@@ -127,9 +152,15 @@ def prune_log(connection: sqlite3.Connection) -> None:
 
 
 def read_config(connection: sqlite3.Connection) -> dict[str, str]:
-    """What the store was built with: schema_version, model_name, embedding_dim, model_max_tokens, model_key."""
+    """What the store was built with: schema_version, model_name, embedding_dim, model_max_tokens, model_key.
+
+    And what a switch to another model has left to be done (`kb.switch`).
+    """
     return dict(connection.execute("SELECT key, value FROM config"))
 
 
-def write_config(connection: sqlite3.Connection, values: dict[str, str]) -> None:
-    connection.executemany("INSERT OR REPLACE INTO config VALUES (?, ?)", values.items())
+def write_config(connection: sqlite3.Connection, values: Mapping[str, str | None]) -> None:
+    """Inside a transaction. None takes a key away."""
+    kept = [(key, value) for key, value in values.items() if value is not None]
+    connection.executemany("INSERT OR REPLACE INTO config VALUES (?, ?)", kept)
+    connection.executemany("DELETE FROM config WHERE key = ?", [(key,) for key in values.keys() - dict(kept).keys()])

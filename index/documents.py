@@ -122,6 +122,12 @@ def chunks_by_ids(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> d
     return {row.id: row for row in _chunks(connection, f"WHERE id IN ({marks})", tuple(chunk_ids))}
 
 
+def owners_of(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[int, int]:
+    """The document of each of the chunks that exist."""
+    marks = ",".join("?" * len(chunk_ids))
+    return dict(connection.execute(f"SELECT id, document_id FROM chunks WHERE id IN ({marks})", tuple(chunk_ids)))
+
+
 def _documents(connection: sqlite3.Connection, tail: str, values: tuple[object, ...]) -> Iterator[DocumentRow]:
     for row in connection.execute(_DOCUMENT + tail, values):
         fields = dict(zip(DocumentRow.__struct_fields__, row, strict=True))

@@ -5,6 +5,7 @@ StoreError              always carries a hint: what to do
 ├── StoreLocked         another process is writing, and did not finish in time
 ├── StoreTooNew         written by a newer kb
 ├── StoreDamaged        kb.db itself cannot be read
+├── DiskFault           the disk of the store is full, fails, or may not be written
 └── ModelMismatch       built with another embedding model than the one configured
 """
 
@@ -31,6 +32,10 @@ class StoreTooNew(StoreError):
 
 
 class StoreDamaged(StoreError):
+    pass
+
+
+class DiskFault(StoreError):
     pass
 
 

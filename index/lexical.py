@@ -14,8 +14,8 @@ deleted chunks, which tantivy counts until it merges them away.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Collection, Iterable, Iterator
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -32,8 +32,9 @@ WRITER_HEAP_BYTES = 30_000_000
 WRITER_THREADS = 1
 TIES_READ = 32
 """Hits read beyond the limit at first, so that chunks of equal score come in the order of their ids, not of the segments."""
-SCORE_DIGITS = 5
-"""Significant digits in which two scores are compared: tantivy sums float32 in any order."""
+NOISE_BITS = 7
+"""Of a float32's 24 significant bits, those that do not count where two scores are compared: tantivy sums in any order."""
+HALF_A_STEP = 1 << (NOISE_BITS - 1)
 
 
 class LexicalDamaged(Exception):
@@ -58,6 +59,8 @@ NO_HITS = LexicalHits(chunk_ids=[], scores=[], shares=[], total=0, unknown=())
 
 
 class Lexical:
+    """The index as it was when it was opened, and with what was written through this object since."""
+
     def __init__(self, folder: Path, index: tantivy.Index) -> None:
         self.folder = folder
         self._index = index
@@ -81,6 +84,8 @@ class Lexical:
         try:
             return cls.open_reader(folder)
         except LexicalDamaged:
+            import shutil
+
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             tantivy.Index(fields.SCHEMA, path=str(folder))
@@ -110,16 +115,16 @@ class Lexical:
         if query.is_empty or limit < 1 or (document_ids is not None and not document_ids):
             return NO_HITS
         with _damage_reported(self.folder):
-            searcher = self._searcher()
+            searcher = self._index.searcher()
             plan = bm25.plan(query, searcher, document_ids)
             found = _with_all_ties(searcher, plan.query, limit)
             ids = _chunk_ids(searcher, found)
         scores = [score for score, _ in found.hits]
-        best = sorted(zip(scores, ids, strict=True), key=_by_score_then_id)[:limit]
+        best = sorted(zip([-rank for rank in _ranks(scores)], ids, scores, strict=True))[:limit]
         return LexicalHits(
-            chunk_ids=[chunk_id for _, chunk_id in best],
-            scores=[score for score, _ in best],
-            shares=[min(1.0, score / plan.ceiling) for score, _ in best],
+            chunk_ids=[chunk_id for _, chunk_id, _ in best],
+            scores=[score for _, _, score in best],
+            shares=[min(1.0, score / plan.ceiling) for _, _, score in best],
             total=found.count,  # type: ignore[attr-defined]  # missing from tantivy's stub
             unknown=plan.unknown,
         )
@@ -127,32 +132,29 @@ class Lexical:
     def count(self) -> int:
         """Chunks in the index."""
         with _damage_reported(self.folder):
-            return int(self._searcher().num_docs)
+            return int(self._index.searcher().num_docs)
 
     def chunk_ids(self) -> list[int]:
         """Every chunk in the index, ascending."""
         with _damage_reported(self.folder):
-            searcher = self._searcher()
+            searcher = self._index.searcher()
             found = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False)
             return sorted(_chunk_ids(searcher, found))
-
-    def _searcher(self) -> tantivy.Searcher:
-        self._index.reload()  # 30 us where nothing changed; sees the commits of other processes
-        return self._index.searcher()
 
     @contextmanager
     def _writing(self, mark: Watermark) -> Iterator[tantivy.IndexWriter]:
         """Commit, then the watermark; on an error neither. The writer and its lock are gone afterwards either way."""
-        writer = self._index.writer(WRITER_HEAP_BYTES, WRITER_THREADS)
-        try:
-            yield writer
-            with _damage_reported(self.folder):
+        with _damage_reported(self.folder):
+            writer = self._index.writer(WRITER_HEAP_BYTES, WRITER_THREADS)
+            try:
+                yield writer
                 writer.commit()
-        except BaseException:
-            writer.rollback()
-            raise
-        finally:
-            writer.wait_merging_threads()
+                self._index.reload()
+            except BaseException:
+                writer.rollback()
+                raise
+            finally:
+                writer.wait_merging_threads()
         watermark.write(self.folder, mark)
 
 
@@ -166,18 +168,21 @@ def _with_all_ties(searcher: tantivy.Searcher, query: tantivy.Query, limit: int)
     count = limit + TIES_READ
     while True:
         found = searcher.search(query, count)
-        if len(found.hits) < count or _digits(found.hits[-1][0]) != _digits(found.hits[limit - 1][0]):
+        if len(found.hits) < count:
+            return found
+        last, last_wanted = _ranks([found.hits[-1][0], found.hits[limit - 1][0]])
+        if last != last_wanted:
             return found
         count *= 8
 
 
-def _digits(score: float) -> float:
-    return float(f"{score:.{SCORE_DIGITS}g}")
+def _ranks(scores: Sequence[float]) -> list[int]:
+    """Integers in the order of the scores, the same for scores that only differ by the order of their summation.
 
-
-def _by_score_then_id(hit: tuple[float, int]) -> tuple[float, int]:
-    score, chunk_id = hit
-    return -_digits(score), chunk_id
+    These are the bits of the float32 numbers, which sort as the numbers do, without the last ones.
+    """
+    bits = memoryview(array("f", scores)).cast("B").cast("I")
+    return [(number + HALF_A_STEP) >> NOISE_BITS for number in bits]
 
 
 @contextmanager
@@ -186,7 +191,7 @@ def _damage_reported(folder: Path) -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError) as error:
-        raise LexicalDamaged(f"the lexical index in {folder} cannot be read: {error}") from error
+        raise LexicalDamaged(f"the lexical index in {folder} cannot be used: {error}") from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # pyo3's, which cannot be imported
             raise

@@ -33,6 +33,21 @@ def writer_lock(path: Path, timeout_s: float) -> Iterator[None]:
         os.close(descriptor)
 
 
+def is_locked(path: Path) -> bool:
+    """Whether some process holds the lock at this moment."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _acquire(descriptor: int, timeout_s: float) -> None:
     deadline = time.monotonic() + timeout_s
     while True:

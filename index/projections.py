@@ -2,7 +2,7 @@
 
 Each remembers the last transaction it has seen. Where the database remembers that transaction too, what came after it is
 replayed; otherwise (deleted, damaged, ahead of the truth, of another model) the projection is built anew from the
-database. Nothing is ever embedded here.
+database. Nothing is ever embedded here. numpy is loaded only where vectors are: a search by words needs none.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import sqlite3
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
-from index import database, matrix, vectors, watermark
+from index import database, watermark
 from index.lexical import Lexical, LexicalDamaged, LexicalDocument
-from index.matrix import Matrix, MatrixDamaged
 from index.watermark import Watermark
+
+if TYPE_CHECKING:
+    from index.matrix import Matrix
 
 WHOLE_HISTORY = -1
 
@@ -51,6 +53,8 @@ def catch_up(connection: sqlite3.Connection, folder: Path) -> None:
 
 
 def matrix_state(connection: sqlite3.Connection, folder: Path) -> State:
+    from index.matrix import Matrix, MatrixDamaged
+
     try:
         header = Matrix.open(matrix_folder(folder)).header
     except MatrixDamaged:
@@ -78,6 +82,8 @@ def _state(connection: sqlite3.Connection, mark: Watermark) -> State:
 
 def rebuild_matrix(connection: sqlite3.Connection, folder: Path) -> Matrix:
     """A new epoch from every live chunk that has a vector. Inside a snapshot, under the writer lock."""
+    from index import matrix, vectors
+
     config = database.read_config(connection)
     model, dim = config["model_key"], int(config["embedding_dim"])
     return matrix.rebuild(
@@ -90,12 +96,20 @@ def rebuild_matrix(connection: sqlite3.Connection, folder: Path) -> Matrix:
 
 
 def rebuild_lexical(connection: sqlite3.Connection, folder: Path) -> None:
-    """A new index from every live chunk. Inside a snapshot, under the writer lock."""
+    """A new index from every live chunk. Inside a snapshot, under the writer lock. Raises DiskFault."""
     everything = lexical_documents(connection, after_seq=WHOLE_HISTORY)
-    Lexical.open_or_create(folder).rebuild(everything, database.head(connection))
+    try:
+        Lexical.open_or_create(folder).rebuild(everything, database.head(connection))
+    except LexicalDamaged as error:  # nothing is read here, and tantivy names no reason that could be asked for
+        raise database.disk_fault(folder, error) from error
 
 
 def _catch_up_matrix(connection: sqlite3.Connection, folder: Path, state: State) -> None:
+    import numpy as np
+
+    from index import matrix, vectors
+    from index.matrix import Matrix
+
     if state is State.UNUSABLE:
         rebuild_matrix(connection, folder)
     elif state is State.BEHIND:

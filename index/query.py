@@ -39,7 +39,6 @@ _QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"
 _PIECE = re.compile(r'(?P<minus>(?<!\S)-)?"(?P<quoted>[^"]*)"|(?P<bare>[^\s"]+)')
 _EXCLUSION = re.compile(r"-(?![-\s]|[A-Za-z0-9]{1,2}(?![A-Za-z0-9+#]))(?P<word>.+)", re.DOTALL)
 _CONTRACTION = re.compile(r"(?<=\w)['\u2019](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
-_WORD = re.compile(rf"[{terms.UNSPACED}]+|{terms.COMPOUND}")
 _PATH_SEPARATOR = re.compile(r"[/\\]")
 _JOINABLE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -109,7 +108,7 @@ def parse(raw: str) -> ParsedQuery:
 
 def _phrase(text: str) -> list[Phrase]:
     """One phrase, or none where the text holds nothing that is indexed."""
-    found = _WORD.findall(text)
+    found = terms.words(text)
     if not found:
         return []
     symbols = tuple(word for word in found if word[0] in "-." or word[-1] in "+#")
@@ -117,7 +116,7 @@ def _phrase(text: str) -> list[Phrase]:
 
 
 def _words(piece: str) -> list[Word]:
-    return [_word(found) for found in _WORD.findall(_CONTRACTION.sub("", piece))]
+    return [_word(found) for found in terms.words(_CONTRACTION.sub("", piece))]
 
 
 def _word(text: str) -> Word:

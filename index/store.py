@@ -11,15 +11,23 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from index import database, documents, projections, schema, vectors
-from index.errors import ModelMismatch, StoreLocked, StoreMissing
+from index import database, documents, projections, schema, watermark
+from index.errors import DiskFault, ModelMismatch, StoreLocked, StoreMissing
+from index.kept import KeptStore, Opened, Standing, identity
 from index.lexical import Lexical
 from index.lock import writer_lock
-from index.matrix import Matrix
 from index.rows import NewDocument
+from index.watermark import Watermark
+
+if TYPE_CHECKING:
+    from index.matrix import Matrix
+    from index.vectors import Vectors
+
+StateOf = Callable[[sqlite3.Connection, Path], projections.State]
 
 DEFAULT_LOCK_TIMEOUT_S = 30.0
 ROLLBACK_JOURNAL = "kb.db-journal"
@@ -48,12 +56,14 @@ class Writer:
         with database.transaction(self.connection) as seq:
             yield seq
 
-    def insert(self, document: NewDocument, new_vectors: dict[bytes, vectors.Vectors], model: str, *, seq: int) -> int:
+    def insert(self, document: NewDocument, new_vectors: dict[bytes, Vectors], model: str, *, seq: int) -> int:
         """Add a document with those of its vectors that are new; returns its id.
 
         `model` is the key of the model that made the vectors. Where the store has switched to another meanwhile, they are
         kept under the old key, and the document's texts wait for `kb reindex`.
         """
+        from index import vectors
+
         for text_hash, vector in new_vectors.items():
             vectors.insert(self.connection, [text_hash], vector[None, :], model, seq=seq)
         return documents.insert(self.connection, document, created_at=utc_now(), seq=seq)
@@ -62,32 +72,69 @@ class Writer:
 class Reader:
     """The store as it was when this was opened; nothing here blocks or changes anything."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection, lock_timeout_s: float) -> None:
+    def __init__(self, folder: Path, connection: sqlite3.Connection, lock_timeout_s: float, kept: KeptStore) -> None:
         self.folder = folder
         self.connection = connection
         self.lock_timeout_s = lock_timeout_s
         self.warnings: list[str] = []
+        self._kept = kept
+        self._is_of_one_moment = True
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """All reads inside see one state of the store; `is_of_one_moment` says whether the projections saw it too."""
+        self._is_of_one_moment = True
+        with database.snapshot(self.connection):
+            yield
+
+    @property
+    def is_of_one_moment(self) -> bool:
+        """False where a writer committed between the opening of a projection and the snapshot: ask again."""
+        return self._is_of_one_moment or bool(self.warnings)
 
     def lexical(self) -> Lexical:
         """The tantivy projection, caught up if nobody is writing."""
-        self._freshen(projections.lexical_state)
-        return Lexical.open_reader(projections.lexical_folder(self.folder))
+        self._kept.lexical = self._standing(self._kept.lexical, projections.lexical_state, self._open_lexical)
+        return self._kept.lexical.projection
+
+    def _open_lexical(self) -> tuple[Lexical, Watermark]:
+        folder = projections.lexical_folder(self.folder)
+        return Lexical.open_reader(folder), watermark.read(folder)
 
     def rebuilt_lexical(self) -> Lexical:
         """The tantivy projection made anew: for damage that shows only when it is searched."""
         with writing(self.folder, self.lock_timeout_s) as writer, database.snapshot(writer.connection):
             projections.rebuild_lexical(writer.connection, projections.lexical_folder(self.folder))
+        self._kept.lexical = None
         return Lexical.open_reader(projections.lexical_folder(self.folder))
 
     def matrix(self) -> Matrix:
         """The vectors, caught up if nobody is writing."""
-        self._freshen(projections.matrix_state)
-        return Matrix.open(projections.matrix_folder(self.folder))
+        self._kept.matrix = self._standing(self._kept.matrix, projections.matrix_state, self._open_matrix)
+        return self._kept.matrix.projection
 
-    def _freshen(self, state_of: Callable[[sqlite3.Connection, Path], projections.State]) -> None:
+    def _open_matrix(self) -> tuple[Matrix, Watermark]:
+        from index.matrix import Matrix
+
+        opened = Matrix.open(projections.matrix_folder(self.folder))
+        return opened, opened.header.watermark
+
+    def _standing(
+        self, kept: Standing[Opened] | None, state_of: StateOf, open_it: Callable[[], tuple[Opened, Watermark]]
+    ) -> Standing[Opened]:
+        head = database.head(self.connection)
+        if kept and kept.mark == head:
+            return kept
         # Through a connection of its own: a projection may be newer than the snapshot that this reader is in.
         with closing(database.connect_reader(database_path(self.folder))) as latest:
-            state = state_of(latest, self.folder)
+            self._freshen(state_of(latest, self.folder))
+            projection, mark = open_it()
+            # A writer commits to kb.db first: if nothing was committed until now, the projection is what its mark says.
+            standing = Standing(projection, mark if mark == database.head(latest) else None)
+        self._is_of_one_moment &= standing.mark == head
+        return standing
+
+    def _freshen(self, state: projections.State) -> None:
         if state is projections.State.CURRENT:
             return
         # What is merely behind is served as it is while somebody writes; what is unusable is worth waiting for.
@@ -95,7 +142,7 @@ class Reader:
         try:
             with writing(self.folder, timeout_s):
                 pass
-        except (StoreLocked, OSError):  # the folder may be on a read-only disk
+        except (StoreLocked, DiskFault):  # such as a read-only disk
             if state is not projections.State.BEHIND:
                 raise
             note = "the store is being written: the newest documents may be missing from this answer"
@@ -108,7 +155,7 @@ def exists(folder: Path) -> bool:
     if not database_path(folder).is_file() or (folder / ROLLBACK_JOURNAL).exists():
         return False
     path = database_path(folder)
-    with closing(database.connect_reader(path)) as connection, database.damage_reported(path):
+    with closing(database.connect_reader(path)) as connection, database.faults_reported(path):
         return schema.version(connection) > 0 and "model_name" in database.read_config(connection)
 
 
@@ -116,9 +163,35 @@ def database_path(folder: Path) -> Path:
     return folder / "kb.db"
 
 
+_kept: dict[Path, KeptStore] = {}
+
+
+def keep_open(folder: Path) -> None:
+    """From now on this process keeps what `reading` of this folder opens for the next reading."""
+    _kept[folder] = KeptStore()
+
+
 @contextmanager
 def reading(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Iterator[Reader]:
-    """Open to read. Raises StoreMissing, StoreTooNew, StoreDamaged; migrates an older schema through a writer first."""
+    """Open to read. Raises StoreMissing, StoreTooNew, StoreDamaged, DiskFault; migrates an older schema through a writer first."""
+    path = database_path(folder)
+    kept = _kept.get(folder)
+    of = identity(path)
+    connection = (kept and kept.take(path)) or _open_to_read(folder, lock_timeout_s)
+    try:
+        with database.faults_reported(path):
+            schema.check_version(connection)
+            yield Reader(folder, connection, lock_timeout_s, kept or KeptStore())
+    except BaseException:
+        connection.close()
+        raise
+    if kept and of == identity(path):
+        kept.give_back(of, connection)
+    else:
+        connection.close()
+
+
+def _open_to_read(folder: Path, lock_timeout_s: float) -> sqlite3.Connection:
     if not exists(folder):
         raise StoreMissing(f"there is no store in {folder}", "add something first: kb add PATH")
     connection = database.connect_reader(database_path(folder))
@@ -128,21 +201,21 @@ def reading(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
             with writing(folder, lock_timeout_s):
                 pass
             connection = database.connect_reader(database_path(folder))
-        with database.damage_reported(database_path(folder)):
-            yield Reader(folder, connection, lock_timeout_s)
-    finally:
+    except BaseException:
         connection.close()
+        raise
+    return connection
 
 
 @contextmanager
 def writing(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Iterator[Writer]:
     """Open to write: waits for the lock, catches the projections up on the way in and on the way out.
 
-    Raises StoreMissing, StoreLocked, StoreTooNew, StoreDamaged.
+    Raises StoreMissing, StoreLocked, StoreTooNew, StoreDamaged, DiskFault.
     """
     if not exists(folder):
         raise StoreMissing(f"there is no store in {folder}", "add something first: kb add PATH")
-    with writer_lock(folder / "write.lock", lock_timeout_s), database.damage_reported(database_path(folder)):
+    with _locked(folder, lock_timeout_s):
         connection = database.connect_writer(database_path(folder))
         try:
             if not schema.check_version(connection):
@@ -156,10 +229,19 @@ def writing(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
             connection.close()
 
 
+@contextmanager
+def _locked(folder: Path, lock_timeout_s: float) -> Iterator[None]:
+    """The one writer in a folder, which is made if need be, with what the disk says put into words."""
+    path = database_path(folder)
+    with database.disk_faults_reported(path), database.faults_reported(path):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with writer_lock(folder / "write.lock", lock_timeout_s):
+            yield
+
+
 def create(folder: Path, built: BuiltWith, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> None:
-    """Make a store in `folder`, unless there is one already."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with writer_lock(folder / "write.lock", lock_timeout_s):
+    """Make a store in `folder`, unless there is one already. Raises StoreLocked, DiskFault."""
+    with _locked(folder, lock_timeout_s):
         connection = database.connect_writer(database_path(folder))
         try:
             if schema.version(connection) == 0:
@@ -183,11 +265,17 @@ def set_built_with(connection: sqlite3.Connection, built: BuiltWith) -> None:
 
 def check_model(built: BuiltWith, model_name: str, model_key: str) -> None:
     """Raises ModelMismatch unless the store was built with the model given."""
-    if built.model_key != model_key:
+    if built.model_key == model_key:
+        return
+    if built.model_name == model_name:
         raise ModelMismatch(
-            f"the store was built with {built.model_key}, the configuration says {model_key}",
-            f"switch the store: kb reindex --model {model_name}; or set embedding.model back to {built.model_name}",
+            f"the store was built with other files of {model_name}, or with another passage prefix",
+            "make its vectors anew: kb reindex; or put back what was there",
         )
+    raise ModelMismatch(
+        f"the store was built with {built.model_name}, the configuration says {model_name}",
+        f"switch the store: kb reindex --model {model_name}; or set embedding.model back to {built.model_name}",
+    )
 
 
 def utc_now() -> str:

@@ -53,3 +53,14 @@ def every(connection: sqlite3.Connection) -> list[TagRow]:
             " GROUP BY t.id ORDER BY t.name"
         )
     ]
+
+
+def descriptions(connection: sqlite3.Connection, names: Collection[str]) -> dict[str, str]:
+    """Of those of the tags that are described."""
+    if not names:
+        return {}
+    marks = ",".join("?" * len(names))
+    rows = connection.execute(
+        f"SELECT name, description FROM tags WHERE description != '' AND name IN ({marks})", tuple(names)
+    )
+    return dict(rows.fetchall())

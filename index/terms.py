@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache, partial
 
 # Blocks of the scripts written without spaces between words, and Hangul (see above).
 UNSPACED = (
@@ -39,26 +40,29 @@ MARKS = (
 
 # A character of a word: ASCII letters, digits and underscore, and from Latin-1 on all that is neither unspaced, nor in the
 # blocks of punctuation and symbols, nor one of the marks that Arabic, Persian and Hindi put behind a word.
+ASCII_LETTER = "0-9A-Za-z_"
 LETTER = (
-    "0-9A-Za-z_\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u060b\u060d-\u061a\u0620-\u06d3\u06d5-\u0963"
+    f"{ASCII_LETTER}\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u060b\u060d-\u061a\u0620-\u06d3\u06d5-\u0963"
     "\u0966-\u0dff\u0f00-\u0fff\u10a0-\u10ff\u1200-\u177f\u1800-\u1fff\u2c00-\u2dff\ua000-\ua9df\uaa00-\uaa5f"
     "\uaa80-\uabff\ufb00-\U0001efff"
 )
 
-# A word with what may hold an identifier together inside it, before it (`--force`, `.NET`) and behind it (`C++`, `C#`).
-# Every class is disjoint from its neighbour, so the time is linear in the text.
-COMPOUND = (
-    rf"(?:(?<![{LETTER}\-])--?(?=[A-Za-z])|(?<![{LETTER}.])\.(?=[A-Za-z]))?"
-    rf"[{LETTER}]+(?:[-./\\@:+#]{{1,3}}[{LETTER}]+)*(?:\+\+|\#)?"
-)
+
+def _compound(letter: str) -> str:
+    """A word with what may hold an identifier together inside it, before it (`--force`, `.NET`) and behind it (`C++`, `C#`).
+
+    Every class is disjoint from its neighbour, so the time is linear in the text.
+    """
+    return (
+        rf"(?:(?<![{letter}\-])--?(?=[A-Za-z])|(?<![{letter}.])\.(?=[A-Za-z]))?"
+        rf"[{letter}]+(?:[-./\\@:+#]{{1,3}}[{letter}]+)*(?:\+\+|\#)?"
+    )
+
 
 LONGEST_IDENTIFIER = 128
 """Characters. A SHA-512 in hexadecimal is 128; what is longer is data, not a name."""
 
-_DROPPED = re.compile("[\u00ad\u2060\ufeff\ud800-\udfff]")  # soft hyphen, joiners, halves of surrogate pairs
-_CLUSTER = re.compile(rf"[{UNSPACED}][{MARKS}]*")
-_RUN = re.compile(rf"[{UNSPACED}]+")
-_COMPOUND = re.compile(COMPOUND)
+_ASCII_COMPOUND = re.compile(_compound(ASCII_LETTER))
 _SYMBOL = re.compile(r"[-_./\\@:+#]")
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _CAMEL_PART = re.compile(r"[A-Z]+s?(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -67,32 +71,51 @@ _LANGUAGE_NAME = re.compile(r"(?<![A-Za-z0-9])[A-Za-z](?:\+\+|#)")
 _PATH_SEPARATOR = re.compile(r"[/\\]")
 
 
+# The classes beyond ASCII take 40 ms to compile, which a process that sees only ASCII is spared.
+_compiled = cache(re.compile)
+_dropped = partial(_compiled, "[\u00ad\u2060\ufeff\ud800-\udfff]")  # soft hyphen, joiners, halves of surrogate pairs
+_cluster = partial(_compiled, rf"[{UNSPACED}][{MARKS}]*")
+_run = partial(_compiled, rf"[{UNSPACED}]+")
+_full_compound = partial(_compiled, _compound(LETTER))
+_word = partial(_compiled, rf"[{UNSPACED}]+|{_compound(LETTER)}")
+
+
 def normalise(text: str) -> str:
     """One spelling for what looks the same: ligatures, full width, presentation forms, soft hyphens (Unicode NFKC)."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFKC", _DROPPED.sub("", text))
+    return unicodedata.normalize("NFKC", _dropped().sub("", text))
 
 
 def is_unspaced(text: str) -> bool:
     """Whether every character belongs to a script written without spaces."""
-    return _RUN.fullmatch(text) is not None
+    return not text.isascii() and _run().fullmatch(text) is not None
 
 
 def clusters(run: str) -> list[str]:
     """The characters of an unspaced run, each with its marks."""
-    return _CLUSTER.findall(run)
+    return _cluster().findall(run)
 
 
 def spaced(text: str) -> str:
     """The text with the characters of unspaced scripts set apart, each a token of its own."""
-    if text.isascii() or not _RUN.search(text):
+    if text.isascii() or not _run().search(text):
         return text
-    return _CLUSTER.sub(r" \g<0> ", text)
+    return _cluster().sub(r" \g<0> ", text)
+
+
+def compounds(text: str) -> list[str]:
+    """The words of scripts with spaces, each with what holds an identifier together."""
+    return (_ASCII_COMPOUND if text.isascii() else _full_compound()).findall(text)
+
+
+def words(text: str) -> list[str]:
+    """As `compounds`, and the runs of scripts without spaces."""
+    return (_ASCII_COMPOUND if text.isascii() else _word()).findall(text)
 
 
 def is_compound(word: str) -> bool:
-    """Whether a match of `COMPOUND` is more than one plain word: it holds a symbol or a hump."""
+    """Whether one of `compounds` is more than one plain word: it holds a symbol or a hump."""
     return (_SYMBOL.search(word) is not None and word.strip("_") != "") or _HUMP.search(word) is not None
 
 
@@ -115,7 +138,7 @@ def parts(compound: str) -> list[str]:
 def identifiers(text: str) -> str:
     """The identifiers of a normalised text, separated by spaces: wholes, path segments, parts of CamelCase."""
     found: list[str] = []
-    for word in _COMPOUND.findall(text):
+    for word in compounds(text):
         if is_compound(word) and len(word) <= LONGEST_IDENTIFIER:
             found += _forms(word)
     return " ".join(found)

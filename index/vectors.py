@@ -94,10 +94,11 @@ def of_chunks(
         yield ids, np.frombuffer(b"".join(row[1] for row in rows), dtype="<f4").reshape(len(rows), dim)
 
 
-def purge(connection: sqlite3.Connection, model: str) -> int:
-    """Drop vectors of other models and of texts that no chunk holds any more; returns how many."""
+def purge(connection: sqlite3.Connection, models: Collection[str]) -> int:
+    """Drop vectors of other models than these, and of texts that no chunk holds any more; returns how many."""
     cursor = connection.execute(
-        "DELETE FROM vectors WHERE model <> ? OR NOT EXISTS (SELECT 1 FROM chunks c WHERE c.text_hash = vectors.text_hash)",
-        (model,),
+        f"DELETE FROM vectors WHERE model NOT IN ({', '.join('?' * len(models))})"
+        " OR NOT EXISTS (SELECT 1 FROM chunks c WHERE c.text_hash = vectors.text_hash)",
+        tuple(models),
     )
     return cursor.rowcount

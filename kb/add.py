@@ -106,13 +106,11 @@ class Adding:
 
     @classmethod
     def prepare(cls, data_dir: Path, settings: Settings, request: Request, progress: Progress) -> Adding:
-        """Settle the model, and make the store if there is none. Raises ModelMismatch before anything is read."""
+        """Settle the model. Raises ModelMismatch before anything is read."""
         built = built_with(data_dir, settings)
-        model = choose(settings.embedding, built)
+        model = choose(settings.embedding, built, data_dir=data_dir)
         if built is not None:
             store.check_model(built, model.spec.name, model.spec.key)
-        elif not request.dry_run:
-            store.create(data_dir, model.built_with, settings.storage.lock_timeout_s)
         adding = cls(data_dir, settings, request, model, progress)
         if model.missing:
             adding.warnings.append(f"added without vectors, found by words only: {model.missing} Then: kb reindex")
@@ -198,7 +196,12 @@ class Adding:
             yield next(taken), outcome
 
     def _write_batch(self, batch: Sequence[tuple[Candidate, Outcome]]) -> None:
-        """Embed what is new in all documents of a batch together, then write each in a transaction of its own."""
+        """Embed what is new in all documents of a batch together, then write each in a transaction of its own.
+
+        Where there is no store yet it is made now: a request that comes to nothing leaves none behind.
+        """
+        if not store.exists(self.data_dir):
+            store.create(self.data_dir, self.model.built_with, self.settings.storage.lock_timeout_s)
         new_vectors = self.new_vectors.of(
             chunk for _, outcome in batch if isinstance(outcome, Passages) for chunk in outcome.chunks
         )

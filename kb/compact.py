@@ -1,6 +1,7 @@
 """Compact: give back the room of what was deleted.
 
-The matrix is made from live rows in a new epoch, tantivy is merged, vectors of texts that nothing holds are forgotten.
+The matrix is made from live rows in a new epoch, tantivy is merged, vectors of texts that nothing holds and of models that the
+store was built with before are forgotten. What an interrupted `kb reindex --model` has made stays: it goes on from there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from pathlib import Path
 from index import database, projections, vectors
 from index.matrix import Matrix
 from index.store import built_with, writing
+from kb import switch
 from kb.status import size_of
 from kb.wire import CompactAnswer
 
@@ -23,8 +25,9 @@ def compact(data_dir: Path, *, vacuum: bool, lock_timeout_s: float) -> CompactAn
         connection = writer.connection
         bytes_before = size_of(data_dir)
         before = Matrix.open(projections.matrix_folder(data_dir)).header.rows
+        begun = switch.begun(connection)
         with writer.transaction():
-            purged = vectors.purge(connection, built_with(connection).model_key)
+            purged = vectors.purge(connection, {built_with(connection).model_key, begun or ""})
         with database.snapshot(connection):
             after = projections.rebuild_matrix(connection, projections.matrix_folder(data_dir)).header.rows
             projections.rebuild_lexical(connection, projections.lexical_folder(data_dir))
@@ -38,4 +41,5 @@ def compact(data_dir: Path, *, vacuum: bool, lock_timeout_s: float) -> CompactAn
             vectors_purged=purged,
             reclaimed_bytes=max(0, bytes_before - size_of(data_dir)),
             vacuumed=vacuum,
+            warnings=(f"the vectors of {begun}, which kb reindex has begun to make, are kept",) if begun else (),
         )

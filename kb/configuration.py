@@ -1,15 +1,11 @@
-"""`kb config`: every setting with its origin, and what the model makes of it; and the one edit of `config.yaml` that kb makes."""
+"""`kb config`: every setting with its origin, and what the model makes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from index.atomic import replace_file
 from kb import settings
 from kb.add import built_with
 from kb.model import Model, choose
@@ -22,7 +18,7 @@ def describe(data_dir: Path, loaded: Loaded, environ: Mapping[str, str]) -> Conf
     warnings = [_meaningless(name) for name in settings.unknown_variables(environ)]
     model: Model | None = None
     try:
-        model = choose(loaded.settings.embedding, built_with(data_dir, loaded.settings))
+        model = choose(loaded.settings.embedding, built_with(data_dir, loaded.settings), data_dir=data_dir)
     except ModelError as error:
         warnings.append(f"{error.message} {error.hint}")
     return ConfigAnswer(
@@ -30,23 +26,6 @@ def describe(data_dir: Path, loaded: Loaded, environ: Mapping[str, str]) -> Conf
         settings=tuple(_value(setting, model) for setting in settings.table(loaded)),
         warnings=tuple(warnings),
     )
-
-
-def set_in_file(path: Path, key: str, value: str) -> bool:
-    """Replace a value that stands in the file, and nothing else of it. False where the key is not there."""
-    import yaml
-
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
-    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
-    for part in key.split("."):
-        pairs = node.value if isinstance(node, yaml.MappingNode) else []
-        node = next((child for name, child in pairs if name.value == part), None)
-    if node is None:
-        return False
-    quoted = msgspec.json.encode(value).decode()
-    changed = text[: node.start_mark.index] + quoted + text[node.end_mark.index :]
-    replace_file(path.resolve(), changed.encode())  # the file itself, where config.yaml is a link to it
-    return True
 
 
 def _meaningless(name: str) -> str:

@@ -49,7 +49,7 @@ def _model(data_dir: Path, settings: Settings, built: store.BuiltWith) -> CheckR
     """That the configured model is the store's, is here, whole, and gives vectors."""
     problems = []
     try:
-        model = choose(settings.embedding, built)
+        model = choose(settings.embedding, built, data_dir=data_dir)
         store.check_model(built, model.spec.name, model.spec.key)
         model.load(data_dir).embed_query("a query")
     except (ModelError, ModelMismatch) as error:

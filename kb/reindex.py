@@ -1,7 +1,8 @@
 """Reindex: make the vectors that are missing, of the store's model or of another one, and then switch to it.
 
 Vectors are committed a batch at a time, so an interruption costs one batch. The old model's vectors serve until the last
-new one is there; then one transaction switches. The old ones stay until `kb compact`.
+new one is there; then one transaction switches, and `config.yaml` follows (`kb.switch`). The old ones stay until
+`kb compact`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import msgspec
 from index import database, matrix, projections, vectors
 from index.store import BuiltWith, Writer, built_with, reading, set_built_with, writing
 from kb import settings as settings_file
-from kb.configuration import set_in_file
-from kb.model import Model, choose
+from kb import switch
+from kb.model import Model, choose, one_name
 from kb.settings import Settings
 from kb.wire import ReindexAnswer
 from models.errors import ModelMissing
@@ -38,7 +39,7 @@ def reindex(
     timeout_s = settings.storage.lock_timeout_s
     with reading(data_dir, timeout_s) as reader:
         before = built_with(reader.connection)
-        target = choose(settings.embedding, before, name)
+        target = choose(settings.embedding, before, name, data_dir=data_dir)
         total = vectors.waiting_count(reader.connection, target.spec.key)
         texts = reader.connection.execute("SELECT count(DISTINCT text_hash) FROM chunks").fetchone()[0]
     if target.missing:
@@ -46,11 +47,14 @@ def reindex(
     progress.start(total)
     made = _make_vectors(data_dir, settings, target, progress) if total else 0
     with writing(data_dir, timeout_s) as writer:
-        made += _fill(writer, data_dir, settings, target) if before != target.built_with else 0
-        if before != target.built_with:
+        if built_with(writer.connection) != target.built_with:
+            made += _fill(writer, data_dir, settings, target)
             _switch(writer, target.built_with)
+        else:
+            with writer.transaction():
+                switch.end(writer, target.spec.name)
         over = _over_limit(writer, target.room())
-    warnings = _keep_configuration(data_dir, settings, target, environ)
+        warnings = switch.finish(writer) + _still_named(environ, target.spec.name)
     return ReindexAnswer(
         model=target.spec.name,
         previous_model=before.model_name,
@@ -75,6 +79,7 @@ def _make_vectors(data_dir: Path, settings: Settings, target: Model, progress: P
         with writing(data_dir, settings.storage.lock_timeout_s) as writer, writer.transaction() as seq:
             hashes = [text.text_hash for text in waiting]
             vectors.insert(writer.connection, hashes, rows, target.spec.key, seq=seq)
+            switch.begin(writer, target.spec.key)
         made += len(waiting)
         progress.advance(len(waiting))
 
@@ -103,6 +108,7 @@ def _switch(writer: Writer, built: BuiltWith) -> None:
         )
     with writer.transaction():
         set_built_with(writer.connection, built)
+        switch.end(writer, built.model_name)
     mark = database.head(writer.connection)
     matrix.publish(folder, msgspec.structs.replace(header, seq=mark.seq, token=mark.token))
 
@@ -112,12 +118,10 @@ def _over_limit(writer: Writer, room: int) -> int:
     return int(row[0])
 
 
-def _keep_configuration(data_dir: Path, settings: Settings, target: Model, environ: Mapping[str, str]) -> list[str]:
-    """Where the configuration names a model, it must now name this one."""
-    named = settings.embedding.model
-    if named is None or choose(settings.embedding, None).spec.name == target.spec.name:
+def _still_named(environ: Mapping[str, str], model_name: str) -> list[str]:
+    """What is to be said of a variable that names another model: it is not ours to change."""
+    variables = settings_file.variables()["embedding.model"]
+    variable = next((variable for variable in variables if environ.get(variable)), None)
+    if variable is None or one_name(environ[variable]) == model_name:
         return []
-    if any(environ.get(variable) for variable in settings_file.variables()["embedding.model"]):
-        return [f"KB_MODEL still says {named}: unset it, or set it to {target.spec.name}"]
-    set_in_file(data_dir / "config.yaml", "embedding.model", target.spec.name)
-    return [f"config.yaml: embedding.model is now {target.spec.name}"]
+    return [f"{variable} still says {environ[variable]}: unset it, or set it to {model_name}"]

@@ -1,11 +1,12 @@
-"""Kill a `kb` command by SIGKILL at every step, and look at what it leaves. Run by `test_crash`, each scenario a process.
+"""Kill a `kb` command by SIGKILL, and look at what it leaves. Run by `test_crash`, each scenario a process.
 
-    python crash_driver.py SCENARIO FOLDER      prints {"calls", "steps", "killed", "faults"} as JSON
+    python crash_driver.py SCENARIO FOLDER              at every step
+    python crash_driver.py SCENARIO FOLDER MOMENTS      at so many moments, by the clock
 
-The command is watched at each call of C code that can change a file: an SQL statement, a write, a sync, a rename, a commit of
+Both print a `Result` as JSON. For the first, the command is watched at each call of C code that can change a file: an SQL statement, a write, a sync, a rename, a commit of
 tantivy. A step is such a call that finds the data folder other than the call before it found it. So the command is killed
-once in every state that it leaves on disk between two calls, each time in a process of its own; within one call of SQLite or
-tantivy their own promises are relied upon.
+once in every state that it leaves on disk between two calls, each time in a process of its own. By the clock it is killed
+wherever it is, within a call of SQLite or tantivy too, while their threads are at work.
 
 This process only imports and forks, so that its children start in milliseconds and from the same state; one is killed, and
 the next one looks.
@@ -19,22 +20,26 @@ import importlib
 import json
 import math
 import os
+import random
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import small_store
 import tiny_model
 
 import kb.add
-from index import documents, store, vectors
+from index import database, documents, store, vectors
 from index.query import parse
 from kb import settings
 from kb.cli.door import run
 from kb.doctor import doctor
+from kb.switch import SWITCHED_FROM, settled
 
 CHANGING = frozenset({
     "execute", "executemany", "open", "write", "truncate", "ftruncate", "pwrite", "flush", "fsync", "close", "replace",
@@ -44,7 +49,7 @@ CHANGING = frozenset({
 """Names of C functions and methods that can change what is on disk, or who may."""
 LOADED_ONCE = (
     "onnxruntime", "models.embedder", "models.checksum", "kb.cli.adding", "kb.cli.bars", "kb.cli.render", "kb.compact",
-    "kb.read.markdown", "kb.reindex", "kb.remove", "kb.status", "yaml", "rich.progress",
+    "kb.read.markdown", "kb.reindex", "kb.remove", "kb.search", "kb.status", "yaml", "rich.progress",
 )  # fmt: skip
 """Imported before the first fork: each child would do it again."""
 QUERIES = ("red", "green", "alpha beta", "delta", "changed")
@@ -84,24 +89,67 @@ SCENARIOS = {
 }
 
 
-def main(name: str, folder: Path) -> None:
+class Result(msgspec.Struct):
+    tried: int = 0
+    killed: int = 0
+    """The others were over before."""
+    before_edit: int = 0
+    """Of those killed: how many had switched to another model while config.yaml still named the old one."""
+    after_edit: int = 0
+    """Of those killed: how many had edited config.yaml too, and not said so in the store."""
+    faults: list[str] = []
+
+
+def main(name: str, folder: Path, moments: int = 0) -> Result:
     for module in LOADED_ONCE:
         importlib.import_module(module)
     kb.add.BATCH_S = math.inf  # batches by number alone, so that every run has the same steps
+    os.environ["KB_DAEMON"] = "off"
     scenario = SCENARIOS[name]
     os.chdir(folder)
     data, trial = folder / "data", folder / "trial"
     prepare(folder, scenario, data)
     command = [str(folder / word) if word == "other-model" else word for word in scenario.command]
-    calls, steps = in_child(lambda: steps_of(command, fresh(data, trial)))
+    kills = dict(by_the_clock(name, command, data, trial, moments) if moments else at_each_step(command, data, trial))
     whole = in_child(lambda: contents(trial))
     before = in_child(lambda: contents(fresh(data, trial)) if store.exists(data) else None)
-    killed, faults = 0, []
-    for step in steps:
+    result = Result(tried=len(kills))
+    for point, kill in kills.items():
         fresh(data, trial)
-        killed += in_child(lambda number=step: killed_at(number, command, trial)) is None
-        faults += [f"step {step}: {fault}" for fault in in_child(lambda: faults_of(trial, command, before, whole))]
-    print(json.dumps({"calls": calls, "steps": len(steps), "killed": killed, "faults": faults}))
+        result.killed += kill()
+        edited = in_child(lambda: configuration_was_edited(trial))
+        result.before_edit += edited is False
+        result.after_edit += edited is True
+        result.faults += [f"{point}: {fault}" for fault in in_child(lambda: faults_of(trial, command, before, whole))]
+    return result
+
+
+Kills = Iterator[tuple[str, Callable[[], bool]]]
+"""Each with what it is called; True where the command was still running."""
+
+
+def at_each_step(command: list[str], data: Path, trial: Path) -> Kills:
+    """And leaves in `trial` what a whole run does."""
+    for step in in_child(lambda: steps_of(command, fresh(data, trial))):
+        yield f"step {step}", lambda step=step: in_child(lambda: killed_at(step, command, trial)) is None
+
+
+def by_the_clock(name: str, command: list[str], data: Path, trial: Path, moments: int) -> Kills:
+    """And leaves in `trial` what a whole run does."""
+    duration_s = min(duration_of(command, fresh(data, trial)) for _ in range(3))
+    chances = random.Random(name)
+    for _ in range(moments):
+        after_s = chances.uniform(0, duration_s)
+        yield (
+            f"after {after_s * 1000:.2f} ms",
+            lambda after_s=after_s: in_child(lambda: command_in(trial, command), kill_after_s=after_s) is None,
+        )
+
+
+def duration_of(command: list[str], trial: Path) -> float:
+    began = time.perf_counter()
+    in_child(lambda: command_in(trial, command))
+    return time.perf_counter() - began
 
 
 def prepare(folder: Path, scenario: Scenario, data: Path) -> None:
@@ -131,7 +179,7 @@ def fresh(data: Path, trial: Path) -> Path:
     return Path(shutil.copytree(data, trial))
 
 
-def in_child(work: Callable[[], Any]) -> Any:
+def in_child(work: Callable[[], Any], kill_after_s: float | None = None) -> Any:
     """What `work` returns in a process of its own, as JSON has it; None where that process was killed."""
     reading, writing = os.pipe()
     if (pid := os.fork()) == 0:
@@ -141,6 +189,9 @@ def in_child(work: Callable[[], Any]) -> Any:
             os._exit(0)
         os._exit(1)
     os.close(writing)
+    if kill_after_s is not None:
+        time.sleep(kill_after_s)
+        os.kill(pid, signal.SIGKILL)
     with os.fdopen(reading) as pipe:
         answer = pipe.read()
     _, status = os.waitpid(pid, 0)
@@ -155,8 +206,8 @@ def command_in(data: Path, words: tuple[str, ...] | list[str]) -> int:
         return run(list(words))
 
 
-def steps_of(command: list[str], trial: Path) -> tuple[int, list[int]]:
-    """How many calls there are, and the numbers of those that find another state on disk than the one before."""
+def steps_of(command: list[str], trial: Path) -> list[int]:
+    """The numbers of the calls that find another state on disk than the one before."""
     states: list[bytes] = []
 
     watch(lambda: states.append(state_on_disk(trial)))
@@ -164,7 +215,7 @@ def steps_of(command: list[str], trial: Path) -> tuple[int, list[int]]:
     sys.setprofile(None)
     if code:
         raise RuntimeError(f"{command} ended with {code}")
-    return len(states), [n for n, state in enumerate(states, start=1) if n == 1 or state != states[n - 2]]
+    return [n for n, state in enumerate(states, start=1) if n == 1 or state != states[n - 2]]
 
 
 def state_on_disk(folder: Path) -> bytes:
@@ -216,18 +267,23 @@ def faults_before_repeating(trial: Path, before: Any, whole: Any) -> Iterator[st
     for key, document in now["documents"].items():
         if document["chunks"] != known[key]["chunks"]:
             yield f"half a document: {document}"
-    if now["answers"] != contents(rebuilt(trial))["answers"]:
+    copy = rebuilt(trial)
+    if now["answers"] != contents(copy)["answers"]:
         yield "the answers differ from those of a rebuilt store"
-    for check in doctor(trial, settings.load(trial).settings, fix=False).checks:
-        if not check.ok and not (check.name == "embedding model" and configuration_is_to_follow(trial, whole)):
+    if code := command_in(copy, ["search", "red", "-j"]):
+        yield f"a search ended with {code}"
+    for check in doctor(trial, settled(trial, settings.load(trial)).settings, fix=False).checks:
+        if not check.ok:
             yield f"{check.name}: {check.problems}"
 
 
-def configuration_is_to_follow(trial: Path, whole: Any) -> bool:
-    """Killed between the switch to another model and the line of config.yaml: every command says so and what mends it."""
+def configuration_was_edited(trial: Path) -> bool | None:
+    """None but between a switch to another model and its end."""
+    if not store.exists(trial):
+        return None
     with store.reading(trial) as reader:
-        model = store.built_with(reader.connection).model_name
-    return model == whole["model"] != settings.load(trial).settings.embedding.model
+        left_behind = database.read_config(reader.connection).get(SWITCHED_FROM)
+    return None if left_behind is None else settings.load(trial).settings.embedding.model != left_behind
 
 
 def rebuilt(trial: Path) -> Path:
@@ -274,4 +330,4 @@ def contents(folder: Path) -> Any:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    print(msgspec.json.encode(main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:]))).decode())

@@ -40,9 +40,9 @@ def texts(kb) -> set[str]:
 
 
 def stored(folder: Path) -> dict[Path, bytes]:
-    """Every file of the store but the one in which SQLite's readers take their places."""
-    files = [path for path in (folder / "store").rglob("*") if path.is_file() and path.suffix != ".db-shm"]
-    return {path: path.read_bytes() for path in files}
+    """Every file of the store but those in which SQLite's readers take their places, and what `run/` remembers of models."""
+    files = [path for path in (folder / "store").rglob("*") if path.is_file() and path.parent.name != "run"]
+    return {path: path.read_bytes() for path in files if path.suffix != ".db-shm" and path.stat().st_size}
 
 
 def rows(folder: Path, query: str) -> list[tuple]:
@@ -141,7 +141,7 @@ def test_a_missing_path_adds_nothing_of_the_others(kb, docs):
     ran = kb("add", folder / "a.md", folder / "gone.md")
 
     assert ran.code == 3
-    assert listed(kb) == []
+    assert kb("list", "-j").json["error"]["code"] == "StoreMissing"
 
 
 def test_title_tags_and_language_are_kept(kb, docs):
@@ -426,6 +426,21 @@ def test_a_removed_document_can_be_added_again_without_embedding(kb, docs):
 
     assert (answer["added"], answer["embedded"]) == (1, 0)
     assert [document["document_id"] for document in listed(kb)] == [2]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["gone.md"], ["docs"], ["docs/bad.xyz"], ["docs/empty.md"], ["empty", "-r"], ["--note", " "], ["-"], ["docs", "-r", "--exclude", "!"]],
+)  # fmt: skip
+def test_a_first_add_that_comes_to_nothing_leaves_no_store(kb, docs, tmp_path, arguments):
+    """An empty file is remembered as such, so that one makes a store."""
+    docs({"bad.xyz": "x", "empty.md": ""})
+    (tmp_path / "empty").mkdir()
+
+    kb("add", *arguments, stdin=b"")
+
+    assert (tmp_path / "store" / "kb.db").exists() == (arguments == ["docs/empty.md"])
+    assert kb("add", "--note", "red").code == 0
 
 
 # A dry run

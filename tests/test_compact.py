@@ -10,6 +10,7 @@ from index import database, documents, store, vectors
 from index.matrix import Matrix
 from index.query import parse
 from kb.compact import compact
+from kb.settings import Settings
 from kb.status import status
 
 
@@ -100,10 +101,12 @@ def test_status_counts_dead_rows_and_suggests_it_from_a_quarter(data_dir, make_s
     make_store(*(document(f"d{i}", f"text {i}") for i in range(8)))
     with store.writing(data_dir) as writer, writer.transaction():
         documents.delete(writer.connection, [1])
-    assert (status(data_dir, 1).dead_rows, status(data_dir, 1).warnings) == (1, ())
+    assert (status(data_dir, Settings()).dead_rows, status(data_dir, Settings()).warnings) == (1, ())
     with store.writing(data_dir) as writer, writer.transaction():
         documents.delete(writer.connection, [2])
-    assert status(data_dir, 1).warnings == ("2 of 8 rows of the matrix are dead: kb compact gives their room back",)
+    assert status(data_dir, Settings()).warnings == (
+        "2 of 8 rows of the matrix are dead: kb compact gives their room back",
+    )
 
 
 def test_ids_are_not_given_again_after_it(data_dir, make_store):

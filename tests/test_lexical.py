@@ -12,6 +12,7 @@ import pytest
 import tantivy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ir_collections import by_names
 
 from index import watermark
 from index.lexical import NO_HITS, Lexical, LexicalDamaged, LexicalDocument
@@ -19,6 +20,7 @@ from index.query import parse
 from index.watermark import Watermark
 
 ROOT = Path(__file__).parents[1]
+[NOTES] = by_names(["qmd_eval"])
 
 
 def chunk(chunk_id, body, **others):
@@ -290,12 +292,13 @@ def run_child(folder, how):
     return subprocess.run(command, check=False, timeout=60).returncode
 
 
-def test_a_reader_sees_the_commit_of_another_process(index_of, folder):
+def test_a_reader_stays_at_what_it_opened_and_the_next_sees_the_commit_of_another_process(index_of, folder):
     index_of(chunk(1, "apple"))
     reader = Lexical.open_reader(folder)
     assert found(reader, "apple") == [1]
     assert run_child(folder, "finishes") == 0
-    assert found(reader, "apple") == [9]
+    assert found(reader, "apple") == [1]
+    assert found(Lexical.open_reader(folder), "apple") == [9]
     assert watermark.read(folder) == Watermark(5, 5)
 
 
@@ -434,17 +437,14 @@ def test_nothing_is_asked_for_and_nothing_comes(index_of):
 
 
 @pytest.mark.data
-def test_the_right_file_of_qmds_notes_comes_first(tmp_path):
-    """At least 20 of the 24 questions, each file one chunk; scripts/eval_keyword.py prints the table."""
-    folder = ROOT.parent / "shared" / "data" / "ir" / "qmd_eval"
-    if not folder.is_dir():
-        pytest.skip(f"no collection at {folder}")
-    sys.path.insert(0, str(ROOT / "scripts"))
-    import eval_keyword
+@pytest.mark.skipif(not NOTES.path.is_dir(), reason=f"no collection at {NOTES.path}")
+def test_the_right_file_of_qmds_notes_comes_first(index_of):
+    """For all 24 questions of qmd's tests, each file one chunk; qmd's own keyword search finds 16."""
+    names = [name for _, name, _ in NOTES.files()]
+    index = index_of(*(chunk(number, text, title=name) for number, (_, name, text) in enumerate(NOTES.files(), 1)))
+    judged = NOTES.judgements()
 
-    searched = eval_keyword.Collection(eval_keyword.notes(folder / "docs", split=True), str(tmp_path / "lexical"))
-    queries, judged = eval_keyword.read_queries(folder), eval_keyword.read_judgements(folder / "qrels.tsv")
-    chosen = [query for query in judged if query.startswith("e")]
-    first = [query for query in chosen if searched.ranking(queries[query])[:1] == list(judged[query])]
-    assert len(chosen) == 24
-    assert len(first) >= 20
+    asked = {query: text for query, text in NOTES.queries().items() if query.startswith("e")}
+    wrong = [query for query, text in asked.items() if names[found(index, text)[0] - 1] not in judged[query]]
+
+    assert (len(asked), wrong) == (24, [])

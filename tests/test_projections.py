@@ -20,7 +20,7 @@ from small_store import document
 
 from index import database, documents, projections, store, vectors, watermark
 from index.check import every
-from index.errors import StoreDamaged, StoreLocked
+from index.errors import DiskFault, StoreLocked
 from index.lexical import Lexical
 from index.lock import writer_lock
 from index.projections import State
@@ -141,9 +141,12 @@ def test_rows_appended_and_their_header_old_is_a_torn_tail(folder):
 def test_files_of_an_epoch_that_no_header_names_are_removed_by_the_next_writer(folder):
     (folder / "matrix" / "vectors-7.f32").write_bytes(b"orphan")
     (folder / "matrix" / "ids-7.i64").write_bytes(b"orphan")
+    (folder / "matrix" / "codes-7.i8").write_bytes(b"orphan")
+    (folder / "matrix" / "bounds-7.f32").write_bytes(b"orphan")
     with store.writing(folder):
         pass
-    assert sorted(path.name for path in (folder / "matrix").iterdir()) == ["header.json", "ids-1.i64", "vectors-1.f32"]
+    names = {path.name for path in (folder / "matrix").iterdir()}
+    assert names == {"header.json", "ids-1.i64", "vectors-1.f32", "codes-1.i8", "bounds-1.f32"}
 
 
 @pytest.mark.parametrize("deleted", [("matrix",), ("lexical",), ("matrix", "lexical")])
@@ -212,15 +215,37 @@ def test_words_of_another_store_without_a_watermark_are_not_taken_for_the_beginn
         lambda folder: os.truncate(folder / "matrix" / "ids-1.i64", 8),
         lambda folder: os.truncate(folder / "matrix" / "vectors-1.f32", 8),
         lambda folder: (folder / "matrix" / "vectors-1.f32").unlink(),
+        lambda folder: os.truncate(folder / "matrix" / "codes-1.i8", 8),
         lambda folder: (folder / "lexical" / "meta.json").write_bytes(b"garbage"),
         lambda folder: (folder / "lexical" / watermark.FILE_NAME).write_bytes(b"garbage"),
     ],
-    ids=["header", "no header", "short ids", "short vectors", "no vectors", "tantivy's meta", "watermark"],
+    ids=[
+        "header",
+        "no header",
+        "short ids",
+        "short vectors",
+        "no vectors",
+        "short codes",
+        "tantivy's meta",
+        "watermark",
+    ],
 )
 def test_damaged_files_are_made_anew_by_the_next_command(folder, damage):
     damage(folder)
     assert sorted(small_store.by_words(folder, "fox")) == [1, 2]
     assert small_store.by_vector(folder, "green dog")[0] == 3
+    assert problems(folder) == []
+
+
+@pytest.mark.parametrize("opened", [store.reading, store.writing])
+def test_a_store_from_before_there_were_codes_gets_them_from_its_vectors(folder, opened):
+    """As the first version left it: vectors and ids alone. There is no model here that could embed anything."""
+    (folder / "matrix" / "codes-1.i8").unlink()
+    (folder / "matrix" / "bounds-1.f32").unlink()
+    with opened(folder):
+        pass
+    assert small_store.by_vector(folder, "green dog")[0] == 3
+    assert (folder / "matrix" / "codes-2.i8").stat().st_size > 0
     assert problems(folder) == []
 
 
@@ -325,7 +350,7 @@ def test_a_store_whose_making_was_cut_short_is_made_by_the_next_command(data_dir
     """Killed while SQLite switched to its log: no reader can open a database that has a rollback journal."""
     data_dir.mkdir()
     with_hot_journal(data_dir)
-    with pytest.raises(StoreDamaged, match="readonly"):
+    with pytest.raises(DiskFault, match="readonly"):
         database.connect_reader(data_dir / "kb.db")
     assert not store.exists(data_dir)
     small_store.create(data_dir, A)

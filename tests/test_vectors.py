@@ -89,7 +89,7 @@ def test_a_vector_outlives_its_chunk_until_it_is_purged(writer):
         documents.delete(writer.connection, [2])
     assert vectors.known(writer.connection, [DOG], "made-up") == {DOG}
     with writer.transaction():
-        assert vectors.purge(writer.connection, "made-up") == 1
+        assert vectors.purge(writer.connection, ["made-up"]) == 1
     assert vectors.known(writer.connection, [DOG, FOX], "made-up") == {FOX}
 
 
@@ -97,5 +97,5 @@ def test_a_purge_drops_vectors_of_other_models(writer):
     with writer.transaction() as seq:
         vectors.insert(writer.connection, [FOX], small_store.vector("x")[None, :], "another", seq=seq)
     with writer.transaction():
-        assert vectors.purge(writer.connection, "made-up") == 1
+        assert vectors.purge(writer.connection, ["made-up"]) == 1
     assert list(searchable(writer.connection)) == [1, 2, 3]

@@ -1,0 +1,66 @@
+"""What a process that answers many requests keeps open between them: connections, and the projections as of one commit.
+
+Only a speed: whatever is kept is checked against `kb.db` before it is used again, and opened anew where it does not fit.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
+
+from index.lexical import Lexical
+from index.watermark import Watermark
+
+if TYPE_CHECKING:
+    from index.matrix import Matrix
+
+Opened = TypeVar("Opened")
+Identity = tuple[int, int]
+NO_FILE = (0, 0)
+
+
+class Standing(msgspec.Struct, Generic[Opened], frozen=True):
+    """A projection that was opened, and the last transaction that is in it."""
+
+    projection: Opened
+    mark: Watermark | None
+    """None where a writer may have moved it while it was being opened."""
+
+
+class KeptStore:
+    """Of one data folder; used by several threads, each with a connection of its own at a time."""
+
+    def __init__(self) -> None:
+        self.lexical: Standing[Lexical] | None = None
+        self.matrix: Standing[Matrix] | None = None
+        self._idle: deque[tuple[Identity, sqlite3.Connection]] = deque()
+
+    def take(self, database: Path) -> sqlite3.Connection | None:
+        """An idle connection to the file that is at this path now."""
+        here = identity(database)
+        while self._idle:
+            try:
+                of, connection = self._idle.pop()
+            except IndexError:  # another thread took the last one
+                return None
+            if of == here != NO_FILE:
+                return connection
+            connection.close()
+        return None
+
+    def give_back(self, of: Identity, connection: sqlite3.Connection) -> None:
+        self._idle.append((of, connection))
+
+
+def identity(path: Path) -> Identity:
+    """Which file is at this path."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  half the time of Path.stat, on every request
+    except OSError:
+        return NO_FILE
+    return status.st_dev, status.st_ino

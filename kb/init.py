@@ -1,4 +1,4 @@
-"""Init: make the store, and fetch the model it is to be built with. The only use case that may touch the network."""
+"""Init: make the store, and fetch the model it is to be built with. The only use case that fetches anything."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from index import store
 from kb.add import built_with
 from kb.jobs import docling_folder
 from kb.model import choose
+from kb.rerank import located
 from kb.settings import Settings
 from kb.wire import InitAnswer
 from models.errors import ModelMissing
 from models.known import resolve
 from models.locate import locate
+from models.rerankerfiles import RerankerFiles, full_name
 
 
-def init(data_dir: Path, settings: Settings, name: str | None, *, docling: bool = False) -> InitAnswer:
-    """Raises HubUnreachable, ModelMissing, ModelUnusable. A model that is here already is not fetched again."""
+def init(
+    data_dir: Path, settings: Settings, name: str | None, *, docling: bool = False, reranker: str | None = None
+) -> InitAnswer:
+    """`reranker`: fetch this one too. What is here already is not fetched again.
+
+    Raises HubUnreachable, ModelMissing, ModelUnusable.
+    """
     built = built_with(data_dir, settings)
-    wanted = resolve(name) if name else choose(settings.embedding, built).spec.name
+    wanted = resolve(name) if name else choose(settings.embedding, built, data_dir=data_dir).spec.name
     try:
         files = locate(wanted)
     except ModelMissing:
@@ -29,7 +36,8 @@ def init(data_dir: Path, settings: Settings, name: str | None, *, docling: bool 
         from kb.read.pdf import prefetch
 
         prefetch(docling_folder(data_dir))
-    model = choose(settings.embedding, built, files.spec.name)
+    second = _reranker(reranker) if reranker else None
+    model = choose(settings.embedding, built, files.spec.name, data_dir=data_dir)
     if built is None:
         store.create(data_dir, model.built_with, settings.storage.lock_timeout_s)
     warnings = []
@@ -37,7 +45,19 @@ def init(data_dir: Path, settings: Settings, name: str | None, *, docling: bool 
         warnings.append(
             f"the store was built with {built.model_name}: kb reindex --model {model.spec.name} switches it"
         )
+    if second is not None and second.name != full_name(settings.search.rerank_model):
+        warnings.append(f"searches rerank with it when search.rerank_model (KB_RERANK_MODEL) is {second.name}")
     return InitAnswer(
         data_dir=str(data_dir), model=model.spec.name, model_path=str(files.onnx), created=built is None,
+        reranker=second.name if second else None, reranker_path=str(second.onnx) if second else None,
         warnings=tuple(warnings),
     )  # fmt: skip
+
+
+def _reranker(name: str) -> RerankerFiles:
+    try:
+        return located(name)
+    except ModelMissing:
+        from models.fetch import fetch_reranker
+
+        return fetch_reranker(name)

@@ -9,14 +9,17 @@ from index import database, documents, failures, projections, tags, vectors
 from index.errors import StoreLocked
 from index.matrix import MatrixDamaged
 from index.store import Reader, built_with, database_path, reading
-from kb.wire import StatusAnswer
+from kb import rerank
+from kb.settings import Search, Settings
+from kb.wire import RerankStatus, StatusAnswer
+from models.rerankerfiles import full_name
 
 COMPACT_FROM = 0.25
 """Share of dead rows from which compaction is suggested: below it costs more than it gives."""
 
 
-def status(data_dir: Path, lock_timeout_s: float) -> StatusAnswer:
-    with reading(data_dir, lock_timeout_s) as reader, database.snapshot(reader.connection):
+def status(data_dir: Path, settings: Settings) -> StatusAnswer:
+    with reading(data_dir, settings.storage.lock_timeout_s) as reader, database.snapshot(reader.connection):
         connection = reader.connection
         rows, dead = _rows(reader)
         failed = failures.every(connection)
@@ -46,8 +49,17 @@ def status(data_dir: Path, lock_timeout_s: float) -> StatusAnswer:
             matrix_bytes=size_of(projections.matrix_folder(data_dir)),
             lexical_bytes=size_of(projections.lexical_folder(data_dir)),
             last_added_at=connection.execute("SELECT max(created_at) FROM documents").fetchone()[0],
+            rerank=_rerank(settings.search),
             warnings=tuple(warnings),
         )
+
+
+def _rerank(wanted: Search) -> RerankStatus:
+    reason = rerank.unavailable(wanted)
+    return RerankStatus(
+        enabled=wanted.rerank, model=full_name(wanted.rerank_model), url=wanted.rerank_url, available=not reason,
+        reason=reason,
+    )  # fmt: skip
 
 
 def size_of(path: Path) -> int:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb.chunk import Plan, chunk, plan_for
-from kb.chunk.context import common_heading, trimmed
+from kb.chunk.context import common_heading, trimmed, unsaid
 from kb.chunk.pack import joined
 from kb.model import shipped_tokenizer
 from kb.read.markdown import blocks_of
@@ -131,8 +131,8 @@ def test_a_section_is_a_chunk_with_its_chain_of_headings_as_context():
 
     assert first.heading == ("Config",)
     assert second.heading == ("Config", "Advanced")
-    assert second.context == "Config > Advanced"
-    assert second.embedded_text.startswith("Config > Advanced\n\n## Advanced\n\nword")
+    assert second.context == "Config"
+    assert second.embedded_text.startswith("Config\n\n## Advanced\n\nword")
     assert second.lines == Lines(5, 7)
 
 
@@ -280,6 +280,27 @@ def test_the_heading_of_several_blocks_is_what_they_have_in_common():
     assert chain(("A", "B"), ("A", "C")) == ("A",)
     assert chain(("A",), ("A", "B")) == ("A", "B")
     assert chain(("A",), ("B",)) == ()
+
+
+@pytest.mark.parametrize(
+    ("context", "text", "left"),
+    [
+        ("Config > Advanced", "## `Advanced`\nwords", "Config"),
+        ("Config", "CONFIG\n\nwords", ""),
+        ("Config\nA caption", "# Config\n\nwords", "A caption"),
+        ("Config > Advanced", "words about advanced", "Config > Advanced"),
+        ("", "words", ""),
+    ],
+)
+def test_a_heading_that_the_text_begins_with_is_not_said_before_it_too(context, text, left):
+    assert unsaid(context, text) == left
+
+
+def test_the_rest_of_a_long_section_is_embedded_with_its_whole_chain():
+    chunks = cut(f"# Config\n\n## Advanced\n\n{'word ' * 600}")
+
+    assert len(chunks) > 1
+    assert {chunk.context for chunk in chunks[1:]} == {"Config > Advanced"}
 
 
 def test_a_long_context_keeps_its_end():

@@ -13,8 +13,9 @@ import small_store
 import tiny_model
 
 from index import store
+from kb.model import choose
 from kb.search import Request, search
-from kb.settings import Settings
+from kb.settings import Embedding, Settings
 
 DOCUMENTS = {
     "thermal.md": "---\ntags: [physics]\ndate: 2024-05-01\n---\n# Heat\n\nred heat flows from the warm body to the cold body",
@@ -65,9 +66,11 @@ def names(answer) -> list[str]:
 def test_the_answer_has_every_field_of_the_contract(ask, library):
     answer = ask("--mode", "hybrid", "heat")
 
-    assert answer.keys() == {"query", "mode", "results", "total_matches", "returned", "took_ms", "warnings"}
+    fields = {"query", "mode", "results", "total_matches", "returned", "confidence", "took_ms", "warnings"}
+    assert answer.keys() == fields
     hit = answer["results"][0]
-    assert hit.keys() == {"chunk_id", "score", "score_breakdown", "text", "source"}
+    assert hit.keys() == {"chunk_id", "score", "score_breakdown", "text", "source", "tag_contexts", "explain"}
+    assert (hit["tag_contexts"], hit["explain"]) == ([], None)
     assert hit["score_breakdown"].keys() == {"fts", "vector"}
     assert hit["text"] == "# Heat\n\nred heat flows from the warm body to the cold body"
     document_id = hit["source"].pop("document_id")
@@ -99,8 +102,29 @@ def test_the_breakdown_says_which_way_a_hit_was_found(ask):
     assert semantic["score_breakdown"]["fts"] is None
 
 
-def test_first_in_both_searches_scores_1(ask):
-    [first, *_] = ask("--mode", "hybrid", DOCUMENTS["lamp.txt"])["results"]
+def test_hybrid_scores_the_mean_of_words_and_meaning_with_every_cosine_known(ask):
+    """`green` is in no chunk but one; the others' cosines count as well, and words that are not there count as 0."""
+    results = ask("--mode", "hybrid", "green")["results"]
+
+    assert len(results) == 5
+    for hit in results:
+        parts = hit["score_breakdown"]
+        assert hit["score"] == pytest.approx(0.6 * (parts["fts"] or 0) + 0.4 * parts["vector"], abs=2e-6)
+
+
+def test_the_weight_of_the_meaning_is_a_setting(library, roomy_folder):
+    [first, *_] = running.here(
+        library, "search", "-j", "green", KB_MODEL=roomy_folder, KB_SEARCH_SEMANTIC_WEIGHT="0"
+    ).json["results"]
+
+    assert first["score"] == first["score_breakdown"]["fts"]
+
+
+def test_another_fusion_can_be_configured(library, roomy_folder):
+    """By reciprocal ranks, first in both searches is 1."""
+    [first, *_] = running.here(
+        library, "search", "-j", DOCUMENTS["lamp.txt"], KB_MODEL=roomy_folder, KB_SEARCH_FUSION="rrf"
+    ).json["results"]
 
     assert (first["source"]["title"], first["score"]) == ("lamp", 1.0)
 
@@ -285,9 +309,7 @@ def test_a_folder_with_a_bracket_in_its_name_can_be_named(kb, tmp_path):
 def test_a_filter_never_empties_a_result_that_exists(tmp_path, roomy_folder, mode):
     """The one document of its tag ranks last of 3,000 without the filter."""
     words = [f"red red red {number}" for number in range(3000)]
-    built = store.BuiltWith(
-        model_name=str(roomy_folder), model_key=str(roomy_folder), embedding_dim=tiny_model.DIM, model_max_tokens=256
-    )
+    built = choose(Embedding(model=str(roomy_folder)), None).built_with
     store.create(tmp_path / "store", built)
     best, worst = (tiny_model.TABLE[word] for word in ("red", "green"))
     with store.writing(tmp_path / "store") as writer:
@@ -298,7 +320,7 @@ def test_a_filter_never_empties_a_result_that_exists(tmp_path, roomy_folder, mod
         for document, vector in zip(documents, (best, worst), strict=True):
             with writer.transaction() as seq:
                 rows = {chunk.text_hash: unit(vector) for chunk in document.chunks}
-                writer.insert(document, rows, str(roomy_folder), seq=seq)
+                writer.insert(document, rows, built.model_key, seq=seq)
 
     kb = partial(running.here, tmp_path, "search", "-j", "--mode", mode, KB_MODEL=roomy_folder)
 
@@ -340,24 +362,51 @@ def test_several_queries_are_answered_in_their_order(ask):
     assert [one["query"] for one in answer["answers"]] == ["river", "lamp", "unheardof"]
     assert names(answer["answers"][1]) == ["lamp.txt"]
     assert any("unheardof" in warning for warning in answer["warnings"])
+    assert answer["confidence"] == max(one["confidence"] for one in answer["answers"])  # as words: strong, weak, none
 
 
-def test_several_queries_are_told_apart_by_a_person(library, roomy_folder):
-    ran = running.here(
-        library,
-        "search",
-        "--format",
-        "human",
-        "--mode",
-        "keyword",
-        "river",
-        "--also",
-        "unheardof",
-        KB_MODEL=roomy_folder,
-    )
+def test_several_queries_are_one_list_by_the_mean_of_their_scores(ask):
+    answer = ask("--also", "green lamp", "--also", "unheardof", "red stone")
 
-    assert ran.stdout.startswith("== river ==\n1. River  ")
-    assert "== unheardof ==\nNothing found for: unheardof\n" in ran.stdout
+    singles = [{hit["chunk_id"]: hit for hit in one["results"]} for one in answer["answers"]]
+    assert {hit["chunk_id"] for hit in answer["fused"]} == set().union(*singles)
+    scores = [hit["score"] for hit in answer["fused"]]
+    assert scores == sorted(scores, reverse=True)
+    for hit in answer["fused"]:
+        found = [single[hit["chunk_id"]] for single in singles if hit["chunk_id"] in single]
+        assert hit["score"] == pytest.approx(sum(one["score"] for one in found) / 3, abs=2e-6)
+        assert hit["score"] == pytest.approx(sum(part["contribution"] for part in hit["found_by"]), abs=1e-6)
+        assert hit["source"] == found[0]["source"]
+        for name in ("fts", "vector"):
+            said = [one["score_breakdown"][name] for one in found if one["score_breakdown"][name] is not None]
+            assert hit["score_breakdown"][name] == max(said, default=None)
+        for part in hit["found_by"]:
+            ranked = list(singles[part["query"]])
+            assert ranked[part["rank"] - 1] == hit["chunk_id"]
+
+
+def test_the_fused_list_is_filtered_and_bounded_as_the_answers_are(ask):
+    answer = ask("-n", 1, "--also", "lamp", "--min-score", 0.2, "--mode", "keyword", "river")
+
+    assert len(answer["fused"]) == 1
+    assert ask("--also", "lamp", "--min-score", 0.99, "--mode", "keyword", "river")["fused"] == []
+
+
+def test_a_query_may_say_how_it_is_asked(ask):
+    answer = ask("--also", "keyword: lamp", "--also", "semantic:lamp", "--also", "note: lamp", "river")
+
+    told = [(one["query"], one["mode"]) for one in answer["answers"]]
+    assert told == [("river", "hybrid"), ("lamp", "keyword"), ("lamp", "semantic"), ("note: lamp", "hybrid")]
+
+
+def test_a_person_sees_the_hits_of_several_queries_as_one_list(library, roomy_folder):
+    arguments = ("--format", "human", "--mode", "keyword", "river", "--also", "unheardof", "--also", "lamp")
+
+    ran = running.here(library, "search", *arguments, KB_MODEL=roomy_folder)
+
+    assert ran.stdout.startswith("== river + unheardof + lamp ==\n1. ")
+    assert {"River", "lamp"} == {line.split()[1] for line in ran.stdout.splitlines() if line[:2] in {"1.", "2."}}
+    assert ran.stdout.endswith("Nothing found for: unheardof\n")
     assert 'no document has "unheardof"' in ran.stderr
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from kb.chunk.context import common_heading
+from kb.chunk.context import common_heading, unsaid
 from kb.chunk.units import Unit
 from kb.types import Block, Chunk, Lines
 
@@ -90,6 +90,6 @@ def _chunk(units: Sequence[Unit], counter: TokenCounter, context: str, metadata:
         heading=common_heading([Block(text="", heading=unit.heading) for unit in units]),
         page=pages[0] if pages else None,
         lines=Lines(min(part.first for part in lines), max(part.last for part in lines)) if lines else None,
-        context=context,
+        context=unsaid(context, text),
         metadata=metadata,
     )

@@ -5,7 +5,6 @@ Does not read documents. A type that the user names (`--type`) is taken as it is
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import msgspec
@@ -107,6 +106,8 @@ def _type_of_content(path: Path, head: bytes) -> str | None:
 
 
 def _type_of_archive(path: Path) -> str | None:
+    import zipfile
+
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()

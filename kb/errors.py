@@ -8,6 +8,7 @@
     │   ├── UnsupportedType     no reader for this kind of file                          exit 4
     │   ├── EncryptedFile       needs a password                                         exit 4
     │   └── NoText              was read, and holds no text                              exit 4
+    ├── DaemonFailed            the daemon does not start, or does not end               exit 1
     └── PartialFailure          some files failed, the others are in                     exit 7
 
 `index` and `models` raise their own small trees (`index.errors`, `models.errors`), which know nothing of this one. The
@@ -32,7 +33,7 @@ class Exit(IntEnum):
     UNREADABLE = 4
     """The one file asked for cannot be read (type, encryption, damage, no text)."""
     STORE = 5
-    """The store cannot be used: locked, newer than the program, built with another model."""
+    """The store cannot be used: locked, newer than the program, built with another model; or the disk is full or fails."""
     MODEL = 6
     """The model is missing or damaged."""
     PARTIAL = 7
@@ -77,6 +78,10 @@ class EncryptedFile(UnreadableFile):
 
 
 class NoText(UnreadableFile):
+    pass
+
+
+class DaemonFailed(KbError):
     pass
 
 

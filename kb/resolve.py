@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from pathlib import Path
 
 from index import documents
 from index.rows import ChunkRow, DocumentRow
+from kb.caller import caller
 from kb.errors import BadRequest, NotFound
 
 MOST_DIGITS = 18
@@ -18,8 +17,7 @@ def document_rows(connection: sqlite3.Connection, reference: str) -> list[Docume
     """The document with this id, or every version of the file at this path, newest first. Raises NotFound."""
     if _is_id(reference) and (row := documents.by_id(connection, int(reference))):
         return [row]
-    path = os.path.abspath(Path(reference).expanduser())  # noqa: PTH100  paths are kept verbatim, links unresolved
-    rows = documents.by_path(connection, path)
+    rows = documents.by_path(connection, caller().absolute(reference))
     if not rows:
         raise NotFound(f"no document {reference}", "kb list shows ids and paths")
     return rows

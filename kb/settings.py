@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,6 +21,10 @@ from kb.errors import BadConfig
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Natural = Annotated[int, msgspec.Meta(ge=0)]
+WORDS_FOR = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+Fusion = Literal["weighted", "min-max", "deviation", "rrf", "rrf-bonus"]
+RERANK_KEY = "KB_RERANK_KEY"
+"""The variable with the key of the service at `search.rerank_url`: a secret, so it is no setting and nothing prints it."""
 Tokens = Annotated[int, msgspec.Meta(ge=16, le=100_000)]
 
 
@@ -34,8 +39,8 @@ class Embedding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Texts a call of the model."""
     threads: Natural = 0
     """Threads of one call; 0: one a core."""
-    spinning: bool = False
-    """Let idle threads spin: a little faster alone, and takes a core from everything else."""
+    spinning: bool = True
+    """Let the threads of a query wait for each other in a busy loop, 0.1 ms at a time: a fifth faster where cores are idle."""
 
 
 class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,8 +48,26 @@ class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Results without --top."""
     default_format: Literal["auto", "json", "human"] = "auto"
     """auto: JSON unless standard output is a terminal."""
+    fusion: Fusion = "weighted"
+    """How hybrid search makes one ranking of two: by the scores, or by reciprocal ranks (rrf)."""
+    semantic_weight: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.4
+    """What the meaning weighs where scores are fused; the words weigh the rest."""
     rrf_k: Positive = 60
     """Cormack et al. 2009: the constant of reciprocal rank fusion."""
+    rerank: bool = False
+    """Let a cross-encoder read the best hits beside the query: better order, and tenths of a second to seconds."""
+    rerank_model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+    """Name or folder of it; `kb init --rerank` fetches it."""
+    rerank_candidates: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 40
+    """How many hits it reads."""
+    rerank_timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 3.0
+    """After so many seconds the hits stay as they were; from 5 on, a search gives up waiting for the daemon first."""
+    rerank_url: str = ""
+    """An address such as https://api.jina.ai/v1/rerank that reads them instead, with KB_RERANK_KEY; it is sent their text."""
+    daemon: bool = True
+    """Let the first search leave a process behind that answers the next ones in milliseconds."""
+    daemon_idle_s: Positive = 1800
+    """Seconds without a question after which that process ends."""
 
 
 class ChunkDefaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -158,10 +181,12 @@ def table(loaded: Loaded) -> list[Setting]:
     return [Setting(key, _get(values, key), loaded.origins.get(key, "default"), variables()[key][0]) for key in keys()]
 
 
+@cache
 def keys() -> list[str]:
     return list(_leaves(msgspec.to_builtins(Settings())))
 
 
+@cache
 def variables() -> dict[str, tuple[str, ...]]:
     """The environment variables of each key, the shortest first."""
     last_words = Counter(key.rpartition(".")[2] for key in keys())
@@ -174,7 +199,7 @@ def variables() -> dict[str, tuple[str, ...]]:
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Variables that look like settings and are none, such as a misspelt one."""
-    known = {"KB_DATA_DIR", *(name for names in variables().values() for name in names)}
+    known = {"KB_DATA_DIR", RERANK_KEY, *(name for names in variables().values() for name in names)}
     return sorted(name for name in environ if name.startswith("KB_") and name not in known)
 
 
@@ -232,19 +257,20 @@ def _convert(tree: dict[str, Any], where: Any) -> Settings:
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
+    said = {name: text for name, text in environ.items() if name.startswith("KB_") and text}
     found: dict[str, tuple[str, Any]] = {}
     defaults = msgspec.to_builtins(Settings())
     for key, names in variables().items():
-        name = next((name for name in names if environ.get(name)), None)
+        name = next((name for name in names if name in said), None)
         if name is not None:
-            found[key] = (name, _parse(environ[name], _get(defaults, key)))
+            found[key] = (name, _parse(said[name], _get(defaults, key)))
     return found
 
 
 def _parse(text: str, default: Any) -> Any:
     """A variable's text as the type of the default; what does not parse is left to the validation to refuse."""
     if isinstance(default, bool):
-        return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(text.lower(), text)
+        return WORDS_FOR.get(text.lower(), text)
     if isinstance(default, int | float):
         try:
             return type(default)(text)

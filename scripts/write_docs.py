@@ -24,7 +24,7 @@ import kb.errors
 import models.errors
 from kb import wire
 from kb.cli import door
-from kb.cli.app import app
+from kb.cli.app import command_line
 from kb.errors import Exit
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -84,7 +84,7 @@ def help_texts() -> Iterator[tuple[str, str]]:
         for member, child in getattr(command, "commands", {}).items():
             yield from walk(child, member, context)
 
-    return walk(typer.main.get_command(app), "kb", None)
+    return walk(typer.main.get_command(command_line()), "kb", None)
 
 
 def errors_page() -> str:

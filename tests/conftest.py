@@ -78,6 +78,11 @@ def kb(data_dir, tmp_path):
 
 
 def environment(data_dir: Path, **variables: object) -> dict[str, str]:
-    """This process's environment without the user's own KB_* settings."""
+    """This process's environment without the user's own KB_* settings, and no daemon unless the test is about it."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
-    return {**kept, "KB_DATA_DIR": str(data_dir), **{name: str(value) for name, value in variables.items()}}
+    return {
+        **kept,
+        "KB_DATA_DIR": str(data_dir),
+        "KB_DAEMON": "off",
+        **{name: str(value) for name, value in variables.items()},
+    }

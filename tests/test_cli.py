@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import running
+import small_store
 from conftest import environment
 
 from kb.cli.safe import one_line, printable
@@ -321,3 +322,31 @@ def test_ctrl_c_on_a_terminal_ends_all_processes_with_one_line(tmp_path, roomy_f
     assert process.returncode == Exit.INTERRUPTED
     assert json.loads(stdout)["error"]["code"] == "Interrupted"
     assert stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a full disk is /dev/full, which this system does not have")
+@pytest.mark.parametrize("arguments", [("list",), ("list", "-j"), ("get", "99", "-j")])
+def test_standard_output_that_takes_no_more_is_one_line_and_exit_code_1(make_store, data_dir, arguments):
+    make_store(small_store.document("a", "text"))
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kb", *arguments],
+            env=environment(data_dir),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    line = b"kb: [Errno 28] No space left on device (check the path, its permissions and the free space)\n"
+    assert (done.returncode, done.stderr) == (1, line)
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_closed_streams_are_no_error(make_store, data_dir, closed):
+    make_store(small_store.document("a", "text"))
+    done = subprocess.run(
+        ["sh", "-c", f'"{sys.executable}" -m kb list {closed}'],
+        env=environment(data_dir),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

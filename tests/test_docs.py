@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import jsonschema
+import pytest
 import write_docs
 
 from kb import wire
@@ -24,8 +25,10 @@ ANSWERS = (
     ("TagAnswer", "tag list"),
     ("StatusAnswer", "status"),
     ("DoctorAnswer", "doctor"),
+    ("BenchAnswer", "bench fixture.json"),
     ("ConfigAnswer", "config"),
     ("InitAnswer", "init"),
+    ("DaemonAnswer", "daemon status"),
     ("ReindexAnswer", "reindex"),
     ("RemoveAnswer", "remove 1"),
     ("CompactAnswer", "compact"),
@@ -63,7 +66,7 @@ def test_every_command_that_help_lists_is_documented(kb):
     page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
     listed = [
         *(f"kb {name}" for name in _listed(kb("--help"))),
-        *(f"kb tag {name}" for name in _listed(kb("tag", "-h"))),
+        *(f"kb {group} {name}" for group in ("tag", "daemon") for name in _listed(kb(group, "-h"))),
     ]
 
     assert len(listed) > 15
@@ -117,7 +120,14 @@ def test_the_meaning_of_a_field_is_in_the_schema():
     assert "description" in write_docs.schema()["$defs"]["SearchAnswer"]["properties"]["took_ms"]
 
 
-def test_real_answers_are_what_the_schema_says(kb, tiny_folder):
+@pytest.mark.parametrize("kind", wire.Answer.__subclasses__())
+def test_what_was_asked_for_comes_before_what_every_answer_has(kind):
+    """An agent reads from the beginning."""
+    assert kind.__struct_fields__[-2:] == wire.Answer.__struct_fields__ == ("took_ms", "warnings")
+
+
+def test_real_answers_are_what_the_schema_says(kb, tiny_folder, tmp_path):
+    (tmp_path / "fixture.json").write_text('{"queries": [{"query": "apples", "relevant": [1]}]}')
     definitions = write_docs.schema()["$defs"]
     closed = {name: {**rule, "additionalProperties": False} for name, rule in definitions.items()}
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 HEAVY = {
     *("onnxruntime", "tokenizers", "huggingface_hub", "torch", "transformers"),
     *("pymupdf", "docling", "docling_core", "rapidocr", "cv2", "PIL", "pandas", "scipy", "lxml", "docx", "bs4"),
-    *("tree_sitter", "pebble", "rich", "pygments", "pydantic", "charset_normalizer", "markdown_it", "yaml"),
+    *("tree_sitter", "pebble", "numkong", "rich", "pygments", "pydantic", "charset_normalizer", "markdown_it", "yaml"),
 }
 
 PROBE = """

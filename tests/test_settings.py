@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kb import configuration, settings
+from kb import settings
 from kb.errors import BadConfig
 from kb.settings import data_dir, load, table, variables
+from kb.switch import set_in_file
 
 
 @pytest.fixture
@@ -28,6 +29,7 @@ def test_without_a_file_every_setting_has_the_default_of_the_documentation(tmp_p
     assert found == found | {
         "embedding.model": None, "embedding.query_prefix": None, "embedding.passage_prefix": None,
         "search.default_top": 10, "search.default_format": "auto", "search.rrf_k": 60,
+        "search.fusion": "weighted", "search.semantic_weight": 0.4,
         "chunking.defaults.max_tokens": 512, "chunking.defaults.overlap_tokens": 50,
         "chunking.pdf.strategy": "hierarchy", "chunking.pdf.max_tokens": 1024,
         "chunking.markdown.strategy": "header", "chunking.markdown.min_tokens": 50, "chunking.markdown.max_tokens": 1024,
@@ -58,8 +60,8 @@ def test_every_setting_has_a_variable_of_its_own():
 @pytest.mark.parametrize("key", settings.keys())
 def test_every_variable_is_read(tmp_path, key):
     values = {
-        "search.default_format": "json", "ingestion.enable_ocr": "never", "ingestion.pdf_engine": "pymupdf",
-        "embedding.spinning": "true", "chunking.code.include_context": "true", "chunking.note.strategy": "whole",
+        "search.default_format": "json", "search.daemon": "false", "search.rerank": "true", "search.fusion": "rrf", "search.semantic_weight": "0.25", "ingestion.enable_ocr": "never", "ingestion.pdf_engine": "pymupdf",
+        "embedding.spinning": "false", "chunking.code.include_context": "true", "chunking.note.strategy": "whole",
         "chunking.pdf.strategy": "fixed", "chunking.markdown.strategy": "fixed", "chunking.code.strategy": "fixed",
     }  # fmt: skip
     value = values.get(key, "17")
@@ -126,7 +128,7 @@ def test_one_value_can_be_replaced_without_touching_the_rest_of_the_file(tmp_pat
     path = tmp_path / "config.yaml"
     path.write_text("# mine\nembedding:\n  model: old  # the old one\nsearch: {rrf_k: 5}\n")
 
-    assert configuration.set_in_file(path, "embedding.model", "new/one") is True
-    assert configuration.set_in_file(path, "embedding.threads", "3") is False
+    assert set_in_file(path, "embedding.model", "new/one") is True
+    assert set_in_file(path, "embedding.threads", "3") is False
 
     assert path.read_text() == '# mine\nembedding:\n  model: "new/one"  # the old one\nsearch: {rrf_k: 5}\n'

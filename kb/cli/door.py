@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import re
 import sys
-import traceback
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import typer
 
 from index.errors import StoreError, StoreMissing
-from kb.cli.app import app
+from kb.caller import caller
+from kb.cli.app import COMMANDS, command_line, one_command
 from kb.cli.safe import one_line
 from kb.errors import Exit, KbError
 from kb.wire import ErrorBody, Failure
@@ -28,20 +31,30 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command; returns its exit code (`kb.errors.Exit`)."""
     # What is not UTF-8 in an argument could be neither looked up nor answered in JSON.
     arguments = [argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for argument in arguments]
+    sys.stdout, sys.stderr = (stream or Path(os.devnull).open("w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115  for as long as the process
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that is not UTF-8 shows `?`
     try:
-        command = typer.main.get_command(app)
-        # Not command.main(), which makes its own of a broken pipe and of Ctrl-C.
-        with command.make_context("kb", arguments) as context:
-            code = command.invoke(context)
+        code = _answer(arguments)
+        sys.stdout.flush()
+    except OSError as error:  # standard output takes no more
+        # What Python still holds must not be flushed there at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # its reader has seen enough
+            return Exit.OK
+        return _refuse(_refusal(error), as_json=False)
+    return code
+
+
+def _answer(arguments: Sequence[str]) -> int:
+    """Raises OSError where standard output cannot take the answer."""
+    try:
+        code = perform(arguments)
         sys.stdout.flush()
     except typer.Exit as error:  # --help, --version
         return error.exit_code
     except BrokenPipeError:
-        # The reader has gone; what Python still holds must not be flushed into the closed pipe at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.OK
+        raise
     except Exception as error:  # noqa: BLE001  none may end in a trace without an answer
         if type(error).__name__ == "NoArgsIsHelpError":
             print(error)
@@ -50,7 +63,34 @@ def run(arguments: Sequence[str]) -> int:
         return _refuse(body, as_json=wants_json(arguments))
     except KeyboardInterrupt:
         return _refuse(INTERRUPTED, as_json=wants_json(arguments))
-    return int(code or Exit.OK)
+    return code
+
+
+USAGE: tuple[type[Exception], ...] = (UsageFault, typer.Exit)
+"""What typer raises for a wrong option, and for --help."""
+REFUSALS = (KbError, StoreError, ModelError)
+"""What a command may answer instead of a result."""
+
+
+def perform(arguments: Sequence[str]) -> int:
+    """Run one command for the caller and return its exit code; errors are raised as they are."""
+    if arguments and arguments[0] in COMMANDS:
+        command, name, rest = _one(arguments[0]), f"kb {arguments[0]}", arguments[1:]
+    else:
+        command, name, rest = typer.main.get_command(command_line()), "kb", arguments
+    # Not command.main(), which makes its own of a broken pipe and of Ctrl-C.
+    with command.make_context(name, list(rest)) as context:
+        return int(command.invoke(context) or Exit.OK)
+
+
+def refuse(error: Exception, arguments: Sequence[str]) -> int:
+    """Tell the caller which of the REFUSALS it is; returns the exit code."""
+    return _refuse(_refusal(error), as_json=wants_json(arguments))
+
+
+@cache
+def _one(verb: str) -> Any:
+    return typer.main.get_command(one_command(verb))
 
 
 INTERRUPTED = ErrorBody(
@@ -76,11 +116,13 @@ def _refusal(error: Exception) -> ErrorBody:
     if isinstance(error, UsageFault):
         message: str = error.format_message()  # type: ignore[attr-defined]
         return ErrorBody(code=name, message=message, hint=_usage_hint(error), exit_code=Exit.USAGE)
-    if isinstance(error, KbError | StoreError | ModelError):
+    if isinstance(error, REFUSALS):
         return ErrorBody(code=name, message=error.message, hint=error.hint, exit_code=_exit_code(error))
     if isinstance(error, OSError) or name == "OperationalError":  # of sqlite3: the disk is full, the file read-only
         hint = "check the path, its permissions and the free space"
         return ErrorBody(code=name, message=str(error), hint=hint, exit_code=Exit.INTERNAL)
+    import traceback
+
     traceback.print_exception(error)
     return ErrorBody(code=name, message=f"{name}: {error}", hint="please report it", exit_code=Exit.INTERNAL)
 
@@ -104,16 +146,17 @@ def _usage_hint(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     if context is None:
         return "kb --help shows the commands"
-    if context.info_name == "search":
+    if context.info_name == "kb search":
         return "kb search --help shows the options; after -- all is query: kb search -- apple -banana"
     return f"{context.command_path} --help shows the options"
 
 
 def _refuse(body: ErrorBody, *, as_json: bool) -> int:
+    asking = caller()
     if as_json:
-        sys.stdout.buffer.write(msgspec.json.encode(Failure(error=body)) + b"\n")
-        sys.stdout.flush()
+        asking.stdout.buffer.write(msgspec.json.encode(Failure(error=body)) + b"\n")
+        asking.stdout.flush()
     else:
         line = f"kb: {body.message}" + (f" ({body.hint})" if body.hint else "")
-        print(one_line(line), file=sys.stderr)
+        print(one_line(line), file=asking.stderr)
     return body.exit_code

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
-from kb.cli.options import Before, Json, PathGlob, Reference, Since, Tags, Types, document_filter, setup, terminal
+from kb.cli.options import Before, Json, PathGlob, Reference, Since, Tags, Types, document_filter, setup
 from kb.cli.output import emit
 from kb.errors import BadRequest
 
+Mode = Literal["hybrid", "keyword", "semantic"]
+MODES: dict[str, Mode] = {mode: mode for mode in get_args(Mode)}
 MOST = 1_000_000_000
 """Of anything that can be listed: SQLite refuses numbers of more than 64 bits."""
 
@@ -24,9 +26,7 @@ def search(
         typer.Option("--format", help="auto: JSON unless standard output is a terminal."),
     ] = None,
     top: Annotated[int | None, typer.Option("--top", "-n", min=1, max=1000, help="How many results.")] = None,
-    mode: Annotated[
-        Literal["hybrid", "keyword", "semantic"], typer.Option("--mode", help="By words, by meaning, or both.")
-    ] = "hybrid",
+    mode: Annotated[Mode, typer.Option("--mode", help="By words, by meaning, or both.")] = "hybrid",
     tags: Tags = None,
     types: Types = None,
     path: PathGlob = None,
@@ -34,29 +34,65 @@ def search(
     before: Before = None,
     min_score: Annotated[float, typer.Option("--min-score", min=0, max=1, help="Leave out what scores less.")] = 0.0,
     group: Annotated[bool, typer.Option("--group", help="One result a document: its best passage.")] = False,
-    also: Annotated[
-        list[str] | None, typer.Option("--also", metavar="QUERY", help="Ask this as well; may be repeated.")
+    per_document: Annotated[
+        int | None,
+        typer.Option(
+            "--per-document",
+            metavar="N",
+            min=1,
+            help="At most N results a document. Without: 3, and more to fill the page.",
+        ),
     ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--also",
+            metavar="[MODE:]QUERY",
+            help="Ask this as well, and fuse the results; may be repeated. `keyword:` or `semantic:` before it says how.",
+        ),
+    ] = None,
+    rerank: Annotated[
+        bool | None,
+        typer.Option("--rerank/--no-rerank", help="Let a cross-encoder read the best results (kb init --rerank)."),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say how each result came by its score.")] = False,
 ) -> int:
     """Search for passages."""
-    from kb.cli import render
-    from kb.search import Request
+    from kb.caller import caller
+    from kb.cli import render_search as render
+    from kb.search import Request, search_together
     from kb.search import search as run
-    from kb.wire import SearchAnswers
 
+    if group and per_document not in (None, 1):
+        raise BadRequest("--group means --per-document 1", "say one of them")
     here = setup()
     wanted = here.settings.search
     filters = document_filter(tags, types, path, since, before)
     requests = [
-        Request(query=query, top=top or wanted.default_top, mode=mode, filter=filters, min_score=min_score, group=group)
-        for query in (" ".join(words), *(also or ()))
-    ]
-    answers = run(here.data_dir, here.settings, requests)
+        Request(
+            query=query, top=top or wanted.default_top, mode=how, filter=filters, min_score=min_score, group=group,
+            per_document=per_document, rerank=rerank, explain=explain,
+        )
+        for query, how in [(" ".join(words), mode), *(_typed(query, mode) for query in also or ())]
+    ]  # fmt: skip
     chosen = "json" if as_json else format_ or wanted.default_format
-    as_json = chosen == "json" or (chosen == "auto" and not terminal())
-    if not also:
-        return emit(answers[0], render.search, as_json=as_json)
-    return emit(SearchAnswers.of(answers), render.searches, as_json=as_json)
+    as_json = chosen == "json" or (chosen == "auto" and not caller().on_terminal)
+    if also:
+        code = emit(search_together(here.data_dir, here.settings, requests), render.searches, as_json=as_json)
+    else:
+        code = emit(run(here.data_dir, here.settings, requests)[0], render.search, as_json=as_json)
+    if wanted.daemon and caller().is_this_process:
+        from kb.standby import leave_behind
+
+        caller().stdout.flush()
+        leave_behind(here.data_dir)
+    return code
+
+
+def _typed(query: str, mode: Mode) -> tuple[str, Mode]:
+    """What follows `keyword:`, `semantic:` or `hybrid:` and that mode; without one of them the query as it is."""
+    name, colon, rest = query.partition(":")
+    return (rest.strip(), MODES[name]) if colon and name in MODES else (query, mode)
 
 
 def get(

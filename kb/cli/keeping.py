@@ -9,7 +9,7 @@ import typer
 
 from kb.cli.options import Json, setup
 from kb.cli.output import emit
-from kb.errors import Exit
+from kb.errors import BadRequest, Exit
 
 
 def status(as_json: Json = False) -> int:
@@ -18,7 +18,7 @@ def status(as_json: Json = False) -> int:
     from kb.status import status as run
 
     here = setup()
-    return emit(run(here.data_dir, here.lock_timeout_s), render.fields, as_json=as_json)
+    return emit(run(here.data_dir, here.settings), render.fields, as_json=as_json)
 
 
 def compact(
@@ -83,11 +83,21 @@ def init(
         bool,
         typer.Option("--docling", help="Fetch Docling's models too, for complex PDF pages; needs the docling extra."),
     ] = False,
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Fetch a reranker too: RERANKER, or the one that the settings name.")
+    ] = False,
+    reranker: Annotated[
+        str | None, typer.Argument(metavar="[RERANKER]", help="With --rerank: a cross-encoder of the hub, as ORG/NAME.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
-    """Make the store, and fetch its embedding model. The only command that may use the network."""
+    """Make the store, and fetch its embedding model. The only command that fetches anything from the network."""
     from kb.cli import render
     from kb.init import init as run
 
+    if reranker is not None and not rerank:
+        raise BadRequest(f"what is {reranker!r}?", f"say --model {reranker} or --rerank {reranker}")
     here = setup()
-    return emit(run(here.data_dir, here.settings, model, docling=docling), render.fields, as_json=as_json)
+    wanted = (reranker or here.settings.search.rerank_model) if rerank else None
+    answer = run(here.data_dir, here.settings, model, docling=docling, reranker=wanted)
+    return emit(answer, render.fields, as_json=as_json)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +12,7 @@ import typer
 
 from index.filters import Filter
 from kb import settings
+from kb.caller import caller
 from kb.detect import supported_types
 from kb.errors import BadRequest
 from kb.settings import Loaded, Settings
@@ -55,13 +54,14 @@ class Setup(msgspec.Struct, frozen=True):
 
 def setup() -> Setup:
     """Raises BadConfig."""
-    folder = settings.data_dir(os.environ)
-    return Setup(folder, settings.load(folder))
+    environ = caller().environ
+    folder = settings.data_dir(environ)
+    loaded = settings.load(folder, environ)
+    if loaded.settings.embedding.model is not None:
+        from kb.switch import settled  # SQLite, numpy and tantivy, which not every command needs
 
-
-def terminal() -> bool:
-    """Whether standard output is looked at by a person."""
-    return sys.stdout.isatty()
+        loaded = settled(folder, loaded)
+    return Setup(folder, loaded)
 
 
 def document_filter(
@@ -83,7 +83,7 @@ def path_glob(path: str) -> str:
 
     A folder means all that is below it; a relative pattern may match anywhere below the root.
     """
-    absolute = os.path.abspath(Path(path).expanduser())  # noqa: PTH100  paths are kept verbatim, links unresolved
+    absolute = caller().absolute(path)
     if Path(absolute).exists():
         literal = re.sub(r"[*?[]", r"[\g<0>]", absolute)
         return f"{literal.rstrip('/')}/*" if Path(absolute).is_dir() else literal

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from kb.browse import LINE_TYPES
+from kb.caller import caller
 from kb.cli.columns import with_columns
 from kb.cli.safe import one_line, printable
-from kb.cli.snippet import Marks, snippet
 from kb.wire import (
     AddAnswer,
     AddedFile,
@@ -21,48 +20,12 @@ from kb.wire import (
     DoctorAnswer,
     DocumentSummary,
     GetAnswer,
-    Hit,
     ListAnswer,
     ReindexAnswer,
     RemoveAnswer,
-    SearchAnswer,
-    SearchAnswers,
     ShowAnswer,
     TagAnswer,
 )
-
-
-def search(answer: SearchAnswer) -> Iterator[str]:
-    """Rank, score, title, place, type and tags of each hit, and a snippet with the query's words marked."""
-    marks = Marks.for_terminal()
-    for number, hit in enumerate(answer.results, start=1):
-        yield f"{marks.bold(f'{number}. {one_line(hit.source.title)}')}  {'  '.join(_facts(hit))}"
-        where = one_line(hit.source.path) if hit.source.path else f"document {hit.source.document_id}"
-        yield marks.dim(f"   {where}  chunk {hit.chunk_id}")
-        yield from (f"   {line}" for line in snippet(hit.text, answer.query, marks))
-        yield ""
-    if not answer.results:
-        yield f"Nothing found for: {one_line(answer.query)}"
-
-
-def searches(answer: SearchAnswers) -> Iterator[str]:
-    marks = Marks.for_terminal()
-    for one in answer.answers:
-        yield marks.bold(f"== {one_line(one.query)} ==")
-        yield from search(one)
-
-
-def _facts(hit: Hit) -> list[str]:
-    source = hit.source
-    facts = [f"{hit.score:.2f}", source.type]
-    if source.page is not None:
-        facts.append(f"page {source.page}")
-    elif source.lines is not None:
-        facts.append(f"lines {source.lines[0]}-{source.lines[1]}")
-    if source.heading:
-        facts.append(one_line(source.heading))
-    facts += [f"#{one_line(tag)}" for tag in source.tags]
-    return [*facts, "STALE: the file has changed or is gone"] if source.stale else facts
 
 
 def added_file(file: AddedFile) -> str:
@@ -138,7 +101,7 @@ def show(answer: ShowAnswer) -> Iterator[str]:
 def get(answer: GetAnswer) -> Iterator[str]:
     """The plain text: safe on a terminal, as it is in a pipe. Tables that a reader made are columns."""
     text = answer.text if answer.document.type in LINE_TYPES else with_columns(answer.text)
-    yield printable(text) if sys.stdout.isatty() else text.encode("utf-8", "replace").decode()
+    yield printable(text) if caller().on_terminal else text.encode("utf-8", "replace").decode()
 
 
 def removed(answer: RemoveAnswer) -> Iterator[str]:
@@ -205,4 +168,6 @@ def _said(value: Any) -> str:
         return ", ".join(f"{name} {child}" for name, child in value.items())
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
+    if isinstance(value, msgspec.Struct):
+        return _said({name: _said(child) for name, child in msgspec.structs.asdict(value).items() if child != ""})
     return "-" if value is None else str(value)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 import textwrap
 
 import msgspec
@@ -12,6 +10,7 @@ import msgspec
 from index.fields import TEXT
 from index.query import parse
 from index.terms import normalise, spaced
+from kb.caller import caller
 from kb.cli.safe import one_line
 
 SNIPPET_CHARACTERS = 300
@@ -26,8 +25,9 @@ class Marks(msgspec.Struct, frozen=True):
 
     @classmethod
     def for_terminal(cls) -> Marks:
-        plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-        return cls(sys.stdout.isatty() and not plain)
+        asking = caller()
+        plain = bool(asking.environ.get("NO_COLOR")) or asking.environ.get("TERM") == "dumb"
+        return cls(asking.on_terminal and not plain)
 
     def match(self, text: str) -> str:
         return self._styled("1;33", text)

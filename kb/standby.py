@@ -1,0 +1,142 @@
+"""The daemon as others see it: start it, ask how it is, stop it, leave one behind. What it does is in `kb.daemon`.
+
+In the data directory's `run/`, mode 0700: `daemon.sock`, `daemon.lock` (held as long as the daemon lives, with its pid) and
+`daemon.log`, which says why one ended that should not have.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic, sleep, time
+from typing import Self
+
+import msgspec
+
+from index.lock import is_locked
+from kb import __version__, protocol
+from kb.errors import DaemonFailed
+from kb.wire import DaemonAnswer
+
+STARTS_WITHIN_S = 30.0
+"""A daemon that holds the lock for so long without listening is stuck."""
+ENDS_WITHIN_S = 10.0
+IS_WELL_WITHIN_S = 0.3
+QUIET_FOR_S = 5.0
+"""Where a daemon cannot live and says so in its log, not every search is to try and leave one."""
+LARGEST_LOG_BYTES = 1_000_000
+POLL_S = 0.02
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where the daemon of a data directory lives."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, data_dir: Path) -> Self:
+        return cls(data_dir / "run")
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "daemon.sock"
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / "daemon.lock"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "daemon.log"
+
+    def is_held(self) -> bool:
+        """Whether a daemon lives here, be it well or not."""
+        return is_locked(self.lock)
+
+
+def status(data_dir: Path) -> DaemonAnswer:
+    said = _ask(Place.of(data_dir), "status")
+    return DaemonAnswer(running=False) if said is None else msgspec.json.decode(said, type=DaemonAnswer)
+
+
+def start(data_dir: Path) -> DaemonAnswer:
+    """Start a daemon unless there is one, and wait until it answers. Raises DaemonFailed."""
+    place = Place.of(data_dir)
+    if not status(data_dir).running:
+        _spawn(place, data_dir)
+        if not _wait_until(lambda: status(data_dir).running, STARTS_WITHIN_S):
+            raise DaemonFailed("the daemon did not start", f"see {place.log}; searches work without it")
+    return status(data_dir)
+
+
+def stop(data_dir: Path) -> bool:
+    """End the daemon, gently or not; returns whether there was one. Raises DaemonFailed."""
+    place = Place.of(data_dir)
+    if not place.is_held():
+        return False
+    if _ask(place, "stop") is None:
+        _kill(place)
+    if not _wait_until(lambda: not place.is_held(), ENDS_WITHIN_S):
+        raise DaemonFailed("the daemon does not end", f"its pid is in {place.lock}")
+    return True
+
+
+def leave_behind(data_dir: Path) -> None:
+    """Start a daemon for the searches to come, unless a healthy one is there; costs a millisecond and never fails."""
+    place = Place.of(data_dir)
+    with suppress(OSError):
+        if place.log.exists() and place.log.stat().st_size and time() - place.log.stat().st_mtime < QUIET_FOR_S:
+            return
+        if os.access(data_dir, os.W_OK) and _ask(place, "status", IS_WELL_WITHIN_S) is None:
+            _spawn(place, data_dir)
+
+
+def end_if_hung(place: Place) -> None:
+    """Make room for a new daemon where the old one lives and does not answer."""
+    if place.is_held() and _ask(place, "status") is None:
+        is_starting = not place.socket.exists() and time() - place.lock.stat().st_mtime < STARTS_WITHIN_S
+        if not is_starting:
+            _kill(place)
+
+
+def _ask(place: Place, what: str, silence_s: float = protocol.SILENCE_S) -> bytes | None:
+    frames = protocol.ask(str(place.folder), protocol.encode_request(__version__, what, ()), silence_s)
+    return None if frames is None else b"".join(payload for kind, payload in frames if kind == protocol.OUT)
+
+
+def _spawn(place: Place, data_dir: Path) -> None:
+    place.folder.mkdir(mode=0o700, exist_ok=True)
+    started_anew = place.log.exists() and place.log.stat().st_size > LARGEST_LOG_BYTES
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if started_anew else os.O_APPEND)
+    isolation = "-I" if sys.flags.isolated else "-EP"
+    os.posix_spawn(
+        sys.executable,
+        [sys.executable, isolation, "-m", "kb.daemon"],
+        {**os.environ, "KB_DATA_DIR": str(data_dir)},
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(place.log), flags, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+    )
+
+
+def _kill(place: Place) -> None:
+    """The lock's holder wrote its pid: as long as the lock is held, the number is no other process's."""
+    with suppress(OSError, ValueError):
+        pid = int(place.lock.read_text(encoding="ascii"))
+        if place.is_held():
+            os.kill(pid, signal.SIGKILL)
+
+
+def _wait_until(true: Callable[[], bool], timeout_s: float) -> bool:
+    until = monotonic() + timeout_s
+    while not true():
+        if monotonic() > until:
+            return False
+        sleep(POLL_S)
+    return True

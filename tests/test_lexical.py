@@ -448,3 +448,12 @@ def test_the_right_file_of_qmds_notes_comes_first(index_of):
     wrong = [query for query, text in asked.items() if names[found(index, text)[0] - 1] not in judged[query]]
 
     assert (len(asked), wrong) == (24, [])
+
+
+def test_a_chunk_with_both_words_is_before_one_that_only_repeats_one_of_them(index_of):
+    """By BM25 alone the repetition wins: thirty times in a text of nothing else."""
+    others = [chunk(number, "other words here") for number in range(3, 8)]
+    index = index_of(
+        chunk(1, "river " * 30), chunk(2, "river stone " + "filler " * 10), chunk(8, "stone " * 30), *others
+    )
+    assert found(index, "river stone")[0] == 2

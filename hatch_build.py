@@ -17,6 +17,9 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
+NO_PYTHON = 127
+"""The exit code of kb/launcher.c where there is nothing that it could become."""
+
 
 class Launcher(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002  hatchling calls it so
@@ -37,15 +40,22 @@ class Launcher(BuildHookInterface[Any]):
             self.folder.cleanup()
 
 
+WITHOUT_LIBC = "-DKB_BARE -static -no-pie -fno-pie -Wl,-e,kb_start -ffreestanding -fno-stack-protector -fno-tree-loop-distribute-patterns"
+"""kb/bare.h says why, and what that asks of the compiler."""
+WAYS = (*([WITHOUT_LIBC] if sys.platform == "linux" else []), "-static", "")
+"""The fastest first: a program that begins before libc starts 0.5 ms sooner than one that holds it, that 0.2 ms sooner than one
+that loads it. Not every machine can do each."""
+
+
 def compile_c(source: Path, program: Path, *options: str) -> bool:
-    """Compile one file with $CC, or else with what is on PATH; whether that went well."""
+    """Compile one file with $CC, or else with what is on PATH, to a program that runs; whether that went well."""
     named = os.environ.get("CC")
     compilers = [shlex.split(named)] if named else [["cc"], ["gcc"], ["clang"]]
-    # A program that loads no library starts 0.2 ms sooner; not everywhere is there a libc for it.
     return any(
-        _succeeds(*compiler, "-std=c99", "-O2", *linking, *options, "-o", str(program), str(source))
+        _succeeds(*compiler, "-std=gnu99", "-O2", *way.split(), *options, "-o", str(program), str(source))
+        and _runs(program)
         for compiler in compilers
-        for linking in (["-static"], [])
+        for way in WAYS
     )
 
 
@@ -53,6 +63,13 @@ def _succeeds(*command: str) -> bool:
     if not shutil.which(command[0]):
         return False
     return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+def _runs(program: Path) -> bool:
+    """Whether it looks for a daemon, then for Python, and says in its own words that there is neither."""
+    nowhere = {"HOME": str(program), "PATH": str(program)}
+    done = subprocess.run([program, "search", "x"], check=False, capture_output=True, env=nowhere, text=True)
+    return done.returncode == NO_PYTHON and "no python3 beside" in done.stderr
 
 
 def platform_tag() -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection
+from functools import lru_cache
 
 import msgspec
 import tantivy
@@ -42,6 +43,8 @@ HELD_WEIGHT = 0.2
 alone 0.524 and 0.523 with it, fused with the meaning 0.584 and 0.589 (scripts/eval_levers.py keyword, mean of five collections);
 claude_docs 0.820 and 0.818."""
 
+WORDS_KEPT = 4096
+"""Whose tokens are not asked for again: queries share their words."""
 FUZZY_FIELDS = (BODY, PATH)
 ONE_ERROR_LETTERS, TWO_ERRORS_LETTERS = 4, 8
 
@@ -150,10 +153,12 @@ def _typing_errors(token: str) -> int:
     return 1 if len(token) < TWO_ERRORS_LETTERS else 2
 
 
+@lru_cache(maxsize=WORDS_KEPT)
 def _tokens(text: str) -> tuple[str, ...]:
     return tuple(TEXT.analyze(terms.spaced(text)))
 
 
+@lru_cache(maxsize=WORDS_KEPT)
 def _name(identifier: str) -> str:
     """An identifier as the identifiers field holds it; empty where there is none."""
     return "".join(NAMES.analyze(identifier))

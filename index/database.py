@@ -40,7 +40,18 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def connect_reader(path: Path) -> sqlite3.Connection:
+class ReadConnection(sqlite3.Connection):
+    """One that is kept for many readings, and knows whether anybody committed since the last."""
+
+    _version: int | None = None
+
+    def is_as_before(self) -> bool:
+        """Whether the database is what it was at the last call, so that what was found out then still holds."""
+        before, (self._version,) = self._version, self.execute("PRAGMA data_version").fetchone()
+        return before == self._version
+
+
+def connect_reader(path: Path) -> ReadConnection:
     """A connection that cannot change anything."""
     with faults_reported(path):
         connection = sqlite3.connect(
@@ -49,6 +60,7 @@ def connect_reader(path: Path) -> sqlite3.Connection:
             timeout=BUSY_TIMEOUT_S,
             isolation_level=None,
             check_same_thread=False,
+            factory=ReadConnection,
         )
     _check_readable(connection, path)
     return connection

@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from index import tags
 from index.rows import ChunkRow, DocumentRow, NewDocument
 
-_DOCUMENT = """
-SELECT d.id, d.title, d.source_path, d.content_hash, d.doc_type, d.language, d.created_at, d.modified_at, d.mtime_ns,
+_DOCUMENT_COLUMNS = """
+       d.id, d.title, d.source_path, d.content_hash, d.doc_type, d.language, d.created_at, d.modified_at, d.mtime_ns,
        d.size, d.extractor, d.metadata,
        (SELECT json_group_array(name) FROM (SELECT t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
                                             WHERE dt.document_id = d.id ORDER BY t.name)) AS tags,
        (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunk_count
-FROM documents d
 """
-_CHUNK = """
-SELECT id, document_id, chunk_index, text, heading, page, start_line, end_line, token_count, metadata FROM chunks
+_CHUNK_COLUMNS = """
+       c.id, c.document_id, c.chunk_index, c.text, c.heading, c.page, c.start_line, c.end_line, c.token_count, c.metadata
 """
+_DOCUMENT = f"SELECT {_DOCUMENT_COLUMNS} FROM documents d "
+_CHUNK = f"SELECT {_CHUNK_COLUMNS} FROM chunks c "
+_BOTH = f"SELECT {_CHUNK_COLUMNS}, {_DOCUMENT_COLUMNS} FROM chunks c JOIN documents d ON d.id = c.document_id "
 
 
 def insert(connection: sqlite3.Connection, document: NewDocument, *, created_at: str, seq: int) -> int:
@@ -122,6 +125,14 @@ def chunks_by_ids(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> d
     return {row.id: row for row in _chunks(connection, f"WHERE id IN ({marks})", tuple(chunk_ids))}
 
 
+def cited(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[int, tuple[ChunkRow, DocumentRow]]:
+    """The same with the document of each, in one read."""
+    marks = ",".join("?" * len(chunk_ids))
+    width = len(ChunkRow.__struct_fields__)
+    rows = connection.execute(f"{_BOTH} WHERE c.id IN ({marks})", tuple(chunk_ids))
+    return {row[0]: (_chunk(row[:width]), _document(row[width:])) for row in rows}
+
+
 def owners_of(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[int, int]:
     """The document of each of the chunks that exist."""
     marks = ",".join("?" * len(chunk_ids))
@@ -129,16 +140,22 @@ def owners_of(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[
 
 
 def _documents(connection: sqlite3.Connection, tail: str, values: tuple[object, ...]) -> Iterator[DocumentRow]:
-    for row in connection.execute(_DOCUMENT + tail, values):
-        fields = dict(zip(DocumentRow.__struct_fields__, row, strict=True))
-        fields["metadata"] = msgspec.json.decode(fields["metadata"])
-        fields["tags"] = tuple(msgspec.json.decode(fields["tags"]))
-        yield DocumentRow(**fields)
+    return map(_document, connection.execute(_DOCUMENT + tail, values))
+
+
+def _document(row: tuple[Any, ...]) -> DocumentRow:
+    fields = dict(zip(DocumentRow.__struct_fields__, row, strict=True))
+    fields["metadata"] = msgspec.json.decode(fields["metadata"])
+    fields["tags"] = tuple(msgspec.json.decode(fields["tags"]))
+    return DocumentRow(**fields)
 
 
 def _chunks(connection: sqlite3.Connection, tail: str, values: tuple[object, ...]) -> Iterator[ChunkRow]:
-    for row in connection.execute(_CHUNK + tail, values):
-        yield ChunkRow(**dict(zip(ChunkRow.__struct_fields__, (*row[:-1], msgspec.json.decode(row[-1])), strict=True)))
+    return map(_chunk, connection.execute(_CHUNK + tail, values))
+
+
+def _chunk(row: tuple[Any, ...]) -> ChunkRow:
+    return ChunkRow(**dict(zip(ChunkRow.__struct_fields__, (*row[:-1], msgspec.json.decode(row[-1])), strict=True)))
 
 
 def _json(value: dict[str, object]) -> str:

@@ -6,13 +6,13 @@ Only a speed: whatever is kept is checked against `kb.db` before it is used agai
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
+from index.database import ReadConnection
 from index.lexical import Lexical
 from index.watermark import Watermark
 
@@ -38,9 +38,9 @@ class KeptStore:
     def __init__(self) -> None:
         self.lexical: Standing[Lexical] | None = None
         self.matrix: Standing[Matrix] | None = None
-        self._idle: deque[tuple[Identity, sqlite3.Connection]] = deque()
+        self._idle: deque[tuple[Identity, ReadConnection]] = deque()
 
-    def take(self, database: Path) -> sqlite3.Connection | None:
+    def take(self, database: Path) -> ReadConnection | None:
         """An idle connection to the file that is at this path now."""
         here = identity(database)
         while self._idle:
@@ -53,7 +53,7 @@ class KeptStore:
             connection.close()
         return None
 
-    def give_back(self, of: Identity, connection: sqlite3.Connection) -> None:
+    def give_back(self, of: Identity, connection: ReadConnection) -> None:
         self._idle.append((of, connection))
 
 

@@ -13,7 +13,7 @@ Not here: filters, fusion, what a chunk says. Source of the design: tantivy's im
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -54,6 +54,8 @@ class Nearest(msgspec.Struct, frozen=True):
     """Best first."""
     scores: list[float]
     """Cosine with the query, in [-1, 1]."""
+    further: dict[int, float]
+    """Of those that were asked for as well and are not among the nearest."""
     total: int
     """Live rows that passed the filter."""
 
@@ -98,8 +100,8 @@ class Matrix:
     def dead_count(self) -> int:
         return self.header.rows - self.live_count
 
-    def search(self, query: Vectors, limit: int, allowed: Ids | None = None) -> Nearest:
-        """The `limit` live rows with the highest cosine, ties by chunk id.
+    def search(self, query: Vectors, limit: int, allowed: Ids | None = None, further: Collection[int] = ()) -> Nearest:
+        """The `limit` live rows with the highest cosine, ties by chunk id; and what `further` chunks have, wherever they stand.
 
         `query` is float32 (dim,), unit length; `allowed` the ascending chunk ids that may be found, None for all.
         """
@@ -110,11 +112,27 @@ class Matrix:
         admitted = self._live if allowed is None else self._rows_of(allowed)
         rows = admitted
         if len(rows) > max(limit, PLAIN_ROWS):
-            rows = quantized.contenders(self.rows.codes, self.rows.bounds, rows, query, limit)
+            rows = quantized.contenders(self._coded, rows, query, limit)
+        if further:
+            there = set(rows.tolist())
+            others = self._rows_of(np.array(sorted(further), np.int64)).tolist()
+            rows = np.array([*there, *(row for row in others if row not in there)], np.intp)
         scores = quantized.scores(self.vectors, self.rows.bounds["length"], rows, query)
         ids = self.ids[rows]
-        order = np.lexsort((ids, -scores))[:limit]
-        return Nearest(ids[order].tolist(), scores[order].tolist(), len(admitted))
+        order = np.lexsort((ids, -scores))
+        chunk_ids, cosines = ids[order].tolist(), scores[order].tolist()
+        wanted = set(further)
+        below = zip(chunk_ids[limit:], cosines[limit:], strict=True)
+        return Nearest(
+            chunk_ids[:limit],
+            cosines[:limit],
+            {chunk: cosine for chunk, cosine in below if chunk in wanted},
+            len(admitted),
+        )
+
+    @cached_property
+    def _coded(self) -> quantized.Coded:
+        return quantized.Coded(self.rows.codes, self.rows.bounds)
 
     @cached_property
     def _live(self) -> quantized.Rows:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from index import database, documents, projections, schema, watermark
+from index.database import ReadConnection
 from index.errors import DiskFault, ModelMismatch, StoreLocked, StoreMissing
 from index.kept import KeptStore, Opened, Standing, identity
 from index.lexical import Lexical
@@ -79,11 +80,13 @@ class Reader:
         self.warnings: list[str] = []
         self._kept = kept
         self._is_of_one_moment = True
+        self._head: Watermark | None = None
 
     @contextmanager
     def moment(self) -> Iterator[None]:
         """All reads inside see one state of the store; `is_of_one_moment` says whether the projections saw it too."""
         self._is_of_one_moment = True
+        self._head = None
         with database.snapshot(self.connection):
             yield
 
@@ -122,7 +125,7 @@ class Reader:
     def _standing(
         self, kept: Standing[Opened] | None, state_of: StateOf, open_it: Callable[[], tuple[Opened, Watermark]]
     ) -> Standing[Opened]:
-        head = database.head(self.connection)
+        head = self._head = self._head or database.head(self.connection)
         if kept and kept.mark == head:
             return kept
         # Through a connection of its own: a projection may be newer than the snapshot that this reader is in.
@@ -180,7 +183,8 @@ def reading(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
     connection = (kept and kept.take(path)) or _open_to_read(folder, lock_timeout_s)
     try:
         with database.faults_reported(path):
-            schema.check_version(connection)
+            if not connection.is_as_before():
+                schema.check_version(connection)
             yield Reader(folder, connection, lock_timeout_s, kept or KeptStore())
     except BaseException:
         connection.close()
@@ -191,7 +195,7 @@ def reading(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
         connection.close()
 
 
-def _open_to_read(folder: Path, lock_timeout_s: float) -> sqlite3.Connection:
+def _open_to_read(folder: Path, lock_timeout_s: float) -> ReadConnection:
     if not exists(folder):
         raise StoreMissing(f"there is no store in {folder}", "add something first: kb add PATH")
     connection = database.connect_reader(database_path(folder))

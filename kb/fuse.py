@@ -57,7 +57,7 @@ class Knobs(msgspec.Struct, frozen=True, kw_only=True):
 DEFAULTS = Knobs()
 
 
-class Fused(msgspec.Struct, frozen=True, kw_only=True):
+class Fused(msgspec.Struct, frozen=True, gc=False):
     """A hit, and what its score is the sum of."""
 
     id: int
@@ -74,10 +74,12 @@ def fuse(found: Found, method: Fusion, knobs: Knobs = DEFAULTS) -> list[Fused]:
     """Every hit of either search once, best first, ties by id."""
     keyword, semantic, bonus = METHODS[method](found, knobs)
     hits = [
-        Fused(id=item, keyword=keyword.get(item, 0.0), semantic=semantic.get(item, 0.0), bonus=bonus.get(item, 0.0))
-        for item in found.ids
+        Fused(item, keyword.get(item, 0.0), semantic.get(item, 0.0), bonus.get(item, 0.0)) for item in sorted(found.ids)
     ]
-    return sorted(hits, key=lambda hit: (-round(hit.score, DIGITS), hit.id))
+    import numpy as np
+
+    shown = np.round([hit.score for hit in hits], DIGITS)
+    return [hits[place] for place in np.argsort(-shown, kind="stable")]
 
 
 Parts = tuple[Scores, Scores, Scores]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from index import documents, tags
-from index.rows import ChunkRow
+from index.rows import ChunkRow, DocumentRow
 from kb.citing import is_stale, lines_of
 from kb.explain import Explainer
 from kb.ranking import Ranking
@@ -26,7 +26,7 @@ REACH = 3
 """Times the page: so far down the ranking other documents are looked for. What is further down is no better than another passage
 of the same document."""
 
-Scored = tuple[ChunkRow, float]
+Scored = tuple[ChunkRow, DocumentRow, float]
 Owned = tuple[tuple[int, float], int]
 """A chunk's id with its score, and its document."""
 
@@ -36,13 +36,13 @@ def chosen(
 ) -> list[Scored]:
     """The best chunks that exist, best first, at most `limit` a document; None: PER_DOCUMENT, and more to fill the page."""
     first = ranked[:top]
-    rows = documents.chunks_by_ids(connection, [chunk_id for chunk_id, _ in first])
-    most = max(Counter(chunk.document_id for chunk in rows.values()).values(), default=0)
+    rows = documents.cited(connection, [chunk_id for chunk_id, _ in first])
+    most = max(Counter(chunk.document_id for chunk, _ in rows.values()).values(), default=0)
     if len(rows) < len(first) or most > (limit or PER_DOCUMENT):  # seldom, and then only ids are looked at
         owned = _owned(connection, ranked, top * REACH)
         first = _spread(owned, top) if limit is None else _at_most(limit, owned, top)
-        rows |= documents.chunks_by_ids(connection, [chunk_id for chunk_id, _ in first if chunk_id not in rows])
-    return [(rows[chunk_id], score) for chunk_id, score in first]
+        rows |= documents.cited(connection, [chunk_id for chunk_id, _ in first if chunk_id not in rows])
+    return [(*rows[chunk_id], score) for chunk_id, score in first]
 
 
 def _at_most(limit: int, owned: Iterator[Owned], top: int) -> list[tuple[int, float]]:
@@ -72,7 +72,7 @@ def hits_of(
             text=chunk.text, source=source, tag_contexts=contexts,
             explain=None if explainer is None else explainer.explain(chunk, source),
         )
-        for (chunk, score), (source, contexts) in zip(page, _cited(connection, page), strict=True)
+        for (chunk, _, score), (source, contexts) in zip(page, _cited(connection, page), strict=True)
     ]  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def fused_hits_of(
             ),
             text=chunk.text, source=source, tag_contexts=contexts, found_by=found[chunk.id],
         )
-        for (chunk, score), (source, contexts) in zip(page, _cited(connection, page), strict=True)
+        for (chunk, _, score), (source, contexts) in zip(page, _cited(connection, page), strict=True)
     ]  # fmt: skip
 
 
@@ -100,10 +100,8 @@ def _cited(
     connection: sqlite3.Connection, page: Sequence[Scored]
 ) -> Iterator[tuple[HitSource, tuple[TagContext, ...]]]:
     """Where each chunk stands, and what its document's tags mean."""
-    rows = documents.by_ids(connection, {chunk.document_id for chunk, _ in page})
-    described = tags.descriptions(connection, {tag for row in rows.values() for tag in row.tags})
-    for chunk, _ in page:
-        document = rows[chunk.document_id]
+    described = tags.descriptions(connection, {tag for _, document, _ in page for tag in document.tags})
+    for chunk, document, _ in page:
         source = HitSource(
             document_id=document.id, title=document.title, path=document.source_path, type=document.doc_type,
             page=chunk.page, lines=lines_of(chunk), heading=chunk.heading, chunk_index=chunk.chunk_index,

@@ -4,60 +4,92 @@
  * daemon, one that declines, hangs or talks nonsense), it executes `python -I -m kb` with the same arguments; nothing has been
  * printed by then. kb/protocol.py describes what is said over the socket; kb/launch.py is the same program in Python.
  *
- * Memory is not given back and nothing is closed: the process ends, or becomes another one, within a millisecond.
+ * Up to the answer it does without libc (kb/bare.h). Memory is not given back and nothing is closed: the process ends, or becomes
+ * another one, within a millisecond.
  */
-#define _GNU_SOURCE /* asprintf, struct ucred, O_PATH */
+#define _GNU_SOURCE /* struct ucred, O_PATH */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <unistd.h>
 #ifdef __APPLE__
 #include <mach-o/dyld.h>
 #endif
 
+#include "bare.h"
+
 #ifndef KB_VERSION
 #error "which version is this? -DKB_VERSION='\"0.1.0\"', as hatch_build.py does"
+#endif
+#ifndef TCGETS
+#define TCGETS TIOCGETA
 #endif
 
 enum { SILENCE_S = 5 }; /* a daemon that is silent for so long is hung */
 enum { OUT = 1, ERR = 2, EXIT = 3, DECLINED = 4 };
-
-extern char **environ;
+enum { HEADER_SIZE = 5, USUAL_REQUEST = 1 << 16, USUAL_REPLY = 1 << 20 };
 
 static const char *const forwarded_verbs[] = {"search", "get", "list", "show", NULL};
 static const char *const off[] = {"off", "false", "0", "no", NULL};
 static const char *const forwarded_variables[] = {
     "KB_", "HOME=", "LANG=", "LC_ALL=", "LC_CTYPE=", "TERM=", "COLUMNS=", "LINES=", "NO_COLOR=", "FORCE_COLOR=", "TZ=", NULL};
 
+/* What standard output said when it took no more of the answer, for main() to tell. */
+static int refused_with;
+
 /* One answer: its frames as they came, headers included. */
 struct reply {
     unsigned char *bytes;
+    size_t size, room;
+};
+
+/* Where strings are put, or, where `into` is NULL, only counted. */
+struct sink {
+    char *into;
     size_t size;
 };
 
-static bool is_among(const char *const *words, const char *word, int (*difference)(const char *, const char *))
+static size_t length(const char *string)
 {
-    while (*words != NULL && difference(*words, word) != 0)
-        words++;
-    return *words != NULL;
+    size_t size = 0;
+    while (string[size] != '\0')
+        size++;
+    return size;
 }
 
-static int difference_in_beginning(const char *beginning, const char *word)
+static void copy(void *into, const void *from, size_t size)
 {
-    return strncmp(beginning, word, strlen(beginning));
+    for (size_t i = 0; i < size; i++)
+        ((char *)into)[i] = ((const char *)from)[i];
+}
+
+/* Whether the word begins as one of these; in any case, and to its end, if so wanted. */
+static bool is_among(const char *const *beginnings, const char *word, bool whole, bool any_case)
+{
+    for (; *beginnings != NULL; beginnings++) {
+        const char *left = *beginnings, *right = word;
+        while (*left != '\0' && (*left == *right || (any_case && *right >= 'A' && *right <= 'Z' && *left == *right + ('a' - 'A'))))
+            left++, right++;
+        if (*left == '\0' && (!whole || *right == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* The value of an environment variable, whose name is given with its "="; NULL where it is not there. */
+static const char *variable(char **variables, const char *name)
+{
+    const char *const names[] = {name, NULL};
+    for (; *variables != NULL; variables++)
+        if (is_among(names, *variables, false, false))
+            return *variables + length(name);
+    return NULL;
 }
 
 static uint32_t little_endian(const unsigned char *bytes)
@@ -65,31 +97,55 @@ static uint32_t little_endian(const unsigned char *bytes)
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* Whether this call may be answered by the daemon. The socket must not get the number of a standard stream that is closed. */
-static bool may_be_forwarded(char **argv)
+static void put(struct sink *sink, const char *string, size_t size)
 {
-    const char *daemon = getenv("KB_DAEMON");
-    for (int stream = 0; stream <= 2; stream++)
-        if (fcntl(stream, F_GETFD) == -1)
-            return false;
-    return argv[0] != NULL && argv[1] != NULL && is_among(forwarded_verbs, argv[1], strcmp) &&
-           !(daemon != NULL && is_among(off, daemon, strcasecmp));
+    if (sink->into != NULL)
+        copy(sink->into + sink->size, string, size);
+    sink->size += size;
 }
 
-/* Where the socket is, or NULL where finding the data directory takes more than HOME (as `~someone` does). */
-static char *run_folder(void)
+static void put_string(struct sink *sink, const char *string)
 {
-    const char *folder = getenv("KB_DATA_DIR"), *home = "";
-    char *run;
+    put(sink, string, length(string) + 1);
+}
+
+static void put_number(struct sink *sink, unsigned number)
+{
+    char digits[11], *first = digits + sizeof digits - 1;
+    for (*first = '\0'; number > 0 || *first == '\0'; number /= 10)
+        *--first = (char)('0' + number % 10);
+    put_string(sink, first);
+}
+
+/* Whether this call may be answered by the daemon. The socket must not get the number of a standard stream that is closed. */
+static bool may_be_forwarded(int argc, char **argv, char **variables)
+{
+    const char *daemon = variable(variables, "KB_DAEMON=");
+    for (int stream = 0; stream <= 2; stream++)
+        if (CALL3(fcntl, stream, F_GETFD, 0) < 0)
+            return false;
+    return argc > 1 && is_among(forwarded_verbs, argv[1], true, false) && !(daemon != NULL && is_among(off, daemon, true, true));
+}
+
+/* Where the socket is; false where finding the data directory takes more than HOME (as `~someone` does), or room for it. */
+static bool run_folder(char **variables, char *path, size_t room)
+{
+    const char *folder = variable(variables, "KB_DATA_DIR="), *home = "";
+    struct sink sink = {path, 0};
     if (folder == NULL || *folder == '\0')
         folder = "~/.kb";
     if (*folder == '~') {
         folder++;
-        home = getenv("HOME");
+        home = variable(variables, "HOME=");
         if (home == NULL || (*folder != '/' && *folder != '\0'))
-            return NULL;
+            return false;
     }
-    return asprintf(&run, "%s%s/run", home, folder) < 0 ? NULL : run;
+    if (length(home) + length(folder) + sizeof "/run" > room)
+        return false;
+    put(&sink, home, length(home));
+    put(&sink, folder, length(folder));
+    put_string(&sink, "/run");
+    return true;
 }
 
 static bool same_user(int daemon)
@@ -97,79 +153,102 @@ static bool same_user(int daemon)
 #ifdef __linux__
     struct ucred peer;
     socklen_t size = sizeof peer;
-    return getsockopt(daemon, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+    return CALL5(getsockopt, daemon, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == USER();
 #else
     uid_t uid;
     gid_t gid;
-    return getpeereid(daemon, &uid, &gid) == 0 && uid == geteuid();
+    return getpeereid(daemon, &uid, &gid) == 0 && uid == USER();
 #endif
 }
 
 /* The socket in this folder as an address. A path too long for one goes through the open folder, which only Linux can. */
-static struct sockaddr_un address_in(const char *folder)
+static bool address_in(const char *folder, struct sockaddr_un *address)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const size_t room = sizeof address.sun_path;
-    if ((size_t)snprintf(address.sun_path, room, "%s/daemon.sock", folder) >= room) {
+    static const char name[] = "/daemon.sock";
+    struct sink sink = {address->sun_path, 0};
+    address->sun_family = AF_UNIX;
+    if (length(folder) + sizeof name <= sizeof address->sun_path) {
+        put(&sink, folder, length(folder));
+    } else {
 #ifdef __linux__
-        snprintf(address.sun_path, room, "/proc/self/fd/%d/daemon.sock", open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
+        long opened = CALL3(openat, AT_FDCWD, folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (opened < 0)
+            return false;
+        put(&sink, "/proc/self/fd/", 14);
+        put_number(&sink, (unsigned)opened);
+        sink.size--; /* its NUL */
 #else
-        address.sun_path[0] = '\0';
+        return false;
 #endif
     }
-    return address;
+    put_string(&sink, name);
+    return true;
 }
 
 /* A connection to our daemon that never blocks for longer than SILENCE_S, or -1. */
 static int connect_to_daemon(const char *folder)
 {
-    const struct sockaddr_un address = address_in(folder);
+    static struct sockaddr_un address;
     const struct timeval silence = {.tv_sec = SILENCE_S};
-    int daemon = socket(AF_UNIX, SOCK_STREAM, 0);
-    bool connected = fcntl(daemon, F_SETFD, FD_CLOEXEC) == 0 &&
-                     setsockopt(daemon, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence) == 0 &&
-                     setsockopt(daemon, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence) == 0 &&
-                     connect(daemon, (const struct sockaddr *)&address, sizeof address) == 0 && same_user(daemon);
+    if (!address_in(folder, &address))
+        return -1;
+    int daemon = (int)CALL3(socket, AF_UNIX, SOCK_STREAM, 0);
+    bool connected = daemon >= 0 && CALL3(fcntl, daemon, F_SETFD, FD_CLOEXEC) == 0 &&
+                     CALL5(setsockopt, daemon, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof silence) == 0 &&
+                     CALL5(setsockopt, daemon, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof silence) == 0 &&
+                     CALL3(connect, daemon, &address, sizeof address) == 0 && same_user(daemon);
     return connected ? daemon : -1;
 }
 
-static void put(FILE *into, const char *string)
+static bool is_terminal(int stream)
 {
-    fwrite(string, 1, strlen(string) + 1, into);
+    char state[256];
+    return CALL3(ioctl, stream, TCGETS, state) == 0;
+}
+
+static void put_request(struct sink *sink, int argc, char **argv, char **variables, const char *folder)
+{
+    struct winsize window = {0, 0, 0, 0};
+    char terminals[] = "000";
+    for (int stream = 0; stream <= 2; stream++)
+        terminals[stream] += is_terminal(stream);
+    CALL3(ioctl, STDOUT_FILENO, TIOCGWINSZ, &window);
+    put(sink, "size", 4); /* not known yet */
+    put_string(sink, KB_VERSION);
+    put_string(sink, "run");
+    put_string(sink, terminals);
+    put_number(sink, window.ws_col);
+    put_string(sink, folder);
+    put_number(sink, (unsigned)argc - 1);
+    for (int i = 1; i < argc; i++)
+        put_string(sink, argv[i]);
+    for (; *variables != NULL; variables++)
+        if (is_among(forwarded_variables, *variables, false, false))
+            put_string(sink, *variables);
 }
 
 /* The request of this process, its length in front; NULL without a working directory or memory. */
-static char *encode_request(int argc, char **argv, size_t *size)
+static char *encode_request(int argc, char **argv, char **variables, size_t *size)
 {
-    struct winsize window = {0};
-    char *request, *folder = getcwd(NULL, 0); /* allocated, on both systems */
-    FILE *into = open_memstream(&request, size);
-    if (folder == NULL || into == NULL)
+    static char usual[USUAL_REQUEST], folder[PATH_MAX];
+    struct sink counted = {NULL, 0}, sink = {usual, 0};
+    if (!FOLDER(folder, sizeof folder) || *folder != '/')
         return NULL;
-    ioctl(STDOUT_FILENO, TIOCGWINSZ, &window);
-    fwrite("size", 1, 4, into); /* not known yet */
-    put(into, KB_VERSION);
-    put(into, "run");
-    fprintf(into, "%d%d%d%c%d%c", isatty(0), isatty(1), isatty(2), '\0', window.ws_col, '\0');
-    put(into, folder);
-    fprintf(into, "%d%c", argc - 1, '\0');
-    for (int i = 1; i < argc; i++)
-        put(into, argv[i]);
-    for (char **variable = environ; *variable != NULL; variable++)
-        if (is_among(forwarded_variables, *variable, difference_in_beginning))
-            put(into, *variable);
-    if (fclose(into) != 0)
+    put_request(&counted, argc, argv, variables, folder);
+    if (counted.size > sizeof usual && (sink.into = memory(counted.size)) == NULL)
         return NULL;
+    put_request(&sink, argc, argv, variables, folder);
     for (int i = 0; i < 4; i++)
-        request[i] = (char)((*size - 4) >> 8 * i);
-    return request;
+        sink.into[i] = (char)((sink.size - 4) >> 8 * i);
+    *size = sink.size;
+    return sink.into;
 }
 
 static bool send_all(int daemon, const char *bytes, size_t size)
 {
     while (size > 0) {
-        ssize_t sent = write(daemon, bytes, size);
-        if (sent < 0 && errno != EINTR)
+        long sent = CALL3(write, daemon, bytes, size);
+        if (sent < 0 && sent != -EINTR)
             return false;
         if (sent > 0)
             bytes += sent, size -= (size_t)sent;
@@ -177,19 +256,23 @@ static bool send_all(int daemon, const char *bytes, size_t size)
     return true;
 }
 
-/* Exactly so many bytes, behind those that are there. */
-static bool receive(int daemon, struct reply *reply, size_t size)
+/* At least so many bytes in all. */
+static bool receive(int daemon, struct reply *reply, size_t wanted)
 {
-    unsigned char *longer = realloc(reply->bytes, reply->size + size);
-    if (longer == NULL)
-        return false;
-    reply->bytes = longer;
-    while (size > 0) {
-        ssize_t got = read(daemon, reply->bytes + reply->size, size);
-        if (got == 0 || (got < 0 && errno != EINTR))
+    if (wanted > reply->room) {
+        unsigned char *larger = memory(wanted + USUAL_REPLY);
+        if (larger == NULL)
+            return false;
+        copy(larger, reply->bytes, reply->size);
+        reply->bytes = larger;
+        reply->room = wanted + USUAL_REPLY;
+    }
+    while (reply->size < wanted) {
+        long got = CALL3(read, daemon, reply->bytes + reply->size, reply->room - reply->size);
+        if (got == 0 || (got < 0 && got != -EINTR))
             return false;
         if (got > 0)
-            reply->size += (size_t)got, size -= (size_t)got;
+            reply->size += (size_t)got;
     }
     return true;
 }
@@ -197,64 +280,79 @@ static bool receive(int daemon, struct reply *reply, size_t size)
 /* All frames, up to an exit code. */
 static bool receive_reply(int daemon, struct reply *reply)
 {
-    for (;;) {
-        if (!receive(daemon, reply, 5))
+    for (size_t at = 0;;) {
+        if (!receive(daemon, reply, at + HEADER_SIZE))
             return false;
-        int kind = reply->bytes[reply->size - 5];
-        size_t size = little_endian(reply->bytes + reply->size - 4);
+        int kind = reply->bytes[at];
+        size_t size = little_endian(reply->bytes + at + 1);
         if (kind != OUT && kind != ERR && !(kind == EXIT && size == 1)) /* DECLINED, or nonsense */
             return false;
-        if (!receive(daemon, reply, size))
+        at += HEADER_SIZE + size;
+        if (!receive(daemon, reply, at))
             return false;
         if (kind == EXIT)
             return true;
     }
 }
 
-static bool ask_daemon(int argc, char **argv, struct reply *reply)
-{
-    size_t size;
-    char *folder = run_folder(), *request = encode_request(argc, argv, &size);
-    int daemon = folder != NULL && request != NULL ? connect_to_daemon(folder) : -1;
-    return daemon >= 0 && send_all(daemon, request, size) && receive_reply(daemon, reply);
-}
-
-static bool print(int stream, const unsigned char *bytes, size_t size)
+/* 0, or why the stream takes no more. */
+static int print(int stream, const unsigned char *bytes, size_t size)
 {
     struct pollfd room = {.fd = stream, .events = POLLOUT};
     while (size > 0) {
-        ssize_t written = write(stream, bytes, size);
-        if (written < 0 && errno == EAGAIN) /* whoever opened the stream made it non-blocking */
-            poll(&room, 1, -1);
-        else if (written < 0 && errno != EINTR)
-            return false;
+        long written = CALL3(write, stream, bytes, size);
+        if (written == -EAGAIN) /* whoever opened the stream made it non-blocking */
+            WAIT_FOR_ROOM(&room);
+        else if (written < 0 && written != -EINTR)
+            return (int)-written;
         if (written > 0)
             bytes += written, size -= (size_t)written;
     }
-    return true;
+    return 0;
 }
 
-/* Print the answer; returns the exit code. Where standard output takes no more, code and line are those of kb/cli/door.py. */
-static int deliver(const struct reply *reply)
+/* Print the answer and end; returns only where standard output takes no more of it, for another reason than that its reader left. */
+static void deliver(const struct reply *reply)
 {
     const unsigned char *frame = reply->bytes;
     while (*frame != EXIT) {
         size_t size = little_endian(frame + 1);
-        if (!print(*frame, frame + 5, size) && *frame == OUT) {
-            if (errno == EPIPE) /* the reader has seen enough */
-                return 0;
-            fprintf(stderr, "kb: [Errno %d] %s (check the path, its permissions and the free space)\n", errno, strerror(errno));
-            return 1;
+        int refused = print(*frame, frame + HEADER_SIZE, size);
+        if (refused == EPIPE && *frame == OUT)
+            END(0);
+        if (refused != 0 && *frame == OUT) {
+            refused_with = refused;
+            return;
         }
-        frame += 5 + size;
+        frame += HEADER_SIZE + size;
     }
-    return frame[5];
+    END(frame[HEADER_SIZE]);
+}
+
+/* Answer by the daemon and end; returns where that cannot be. */
+static void early(int argc, char **argv, char **variables)
+{
+    static unsigned char usual[USUAL_REPLY];
+    static char folder[PATH_MAX];
+    struct reply reply = {usual, 0, sizeof usual};
+    size_t size;
+    if (!may_be_forwarded(argc, argv, variables) || !run_folder(variables, folder, sizeof folder))
+        return;
+    char *request = encode_request(argc, argv, variables, &size);
+    int daemon = request != NULL ? connect_to_daemon(folder) : -1;
+    if (daemon < 0)
+        return;
+    hold_back_closed_pipes(true); /* a closed stdout or daemon is an answer of write() */
+    if (send_all(daemon, request, size) && receive_reply(daemon, &reply))
+        deliver(&reply);
+    hold_back_closed_pipes(false);
 }
 
 /* The program of this name beside this one, links to this one resolved. */
 static char *beside(const char *name)
 {
-    char self[PATH_MAX], *path;
+    static char path[2 * PATH_MAX];
+    char self[PATH_MAX];
 #ifdef __APPLE__
     char unresolved[PATH_MAX];
     uint32_t room = sizeof unresolved;
@@ -266,8 +364,8 @@ static char *beside(const char *name)
         return "";
     self[size] = '\0';
 #endif
-    int folder_size = (int)(strrchr(self, '/') - self);
-    return asprintf(&path, "%.*s/%s", folder_size, self, name) < 0 ? "" : path;
+    snprintf(path, sizeof path, "%.*s/%s", (int)(strrchr(self, '/') - self), self, name);
+    return path;
 }
 
 /* Returns only where there is no Python. The one beside this program has kb; one on PATH may have it in the user's own site. */
@@ -285,13 +383,16 @@ static void become_python(int argc, char **argv)
     execvp(command[0] = "python3", command);
 }
 
-int main(int argc, char **argv)
+int main(int argc, char **argv, char **variables)
 {
-    struct reply reply = {0};
-    void (*before)(int) = signal(SIGPIPE, SIG_IGN); /* a closed stdout or daemon is an answer of write() */
-    if (may_be_forwarded(argv) && ask_daemon(argc, argv, &reply))
-        return deliver(&reply);
-    signal(SIGPIPE, before);
+#ifndef KB_BARE
+    early(argc, argv, variables);
+#endif
+    (void)variables;
+    if (refused_with != 0) { /* told as kb/cli/door.py does */
+        fprintf(stderr, "kb: [Errno %d] %s (check the path, its permissions and the free space)\n", refused_with, strerror(refused_with));
+        return 1;
+    }
     become_python(argc, argv);
     fprintf(stderr, "kb: no python3 beside this program or on PATH (%s); install kb-search again\n", strerror(errno));
     return 127;

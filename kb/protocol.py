@@ -25,6 +25,7 @@ SILENCE_S = 5
 FORWARDED_VERBS = frozenset({"search", "get", "list", "show"})
 FORWARDED_VARIABLES = frozenset(b"HOME LANG LC_ALL LC_CTYPE TERM COLUMNS LINES NO_COLOR FORCE_COLOR TZ".split())
 """And all that begin with KB_."""
+FIRST_BYTES = 1 << 16
 HEADER = struct.Struct("<BI")
 LENGTH = struct.Struct("<I")
 
@@ -129,6 +130,15 @@ def read_frames(connection: socket.socket) -> list[Frame]:
             raise ValueError(f"no frame of a reply: kind {kind}, {size} bytes")
         frames.append((kind, receive(connection, size)))
     return frames
+
+
+def receive_counted(connection: socket.socket, most_bytes: int) -> bytes | None:
+    """A body with its length in front, nearly always in one read; None where it is longer than it may be. Raises EOFError."""
+    first = connection.recv(FIRST_BYTES)
+    first += receive(connection, max(0, LENGTH.size - len(first)))
+    (size,) = LENGTH.unpack_from(first)
+    body = first[LENGTH.size :]
+    return body + receive(connection, size - len(body)) if size <= most_bytes else None
 
 
 def receive(connection: socket.socket, size: int) -> bytes:

@@ -5,15 +5,18 @@ Not here: how words are matched (`index.lexical`), which of the ranking is shown
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
 
 from index import filters
 from index.errors import ModelMismatch
 from index.lexical import Lexical, LexicalDamaged, LexicalHits
 from index.query import ParsedQuery
-from index.store import Reader, built_with, check_model
+from index.store import BuiltWith, Reader, built_with, check_model
 from kb.fuse import Found, Knobs, fuse
 from kb.model import Model, choose
 from kb.ranking import Ranking
@@ -21,10 +24,11 @@ from kb.settings import Settings
 from models.errors import ModelError, ModelMissing
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     from index.columns import Ids
-    from index.matrix import Matrix
+    from index.columns import Vectors as Vector
+    from index.matrix import Matrix, Nearest
 
 Mode = Literal["hybrid", "keyword", "semantic"]
 
@@ -34,7 +38,7 @@ SEARCHES_AT_ONCE = 8
 class QueryEmbedder(Protocol):
     """What makes a query's vector: float32 (dim,), unit length."""
 
-    def embed_query(self, text: str) -> object: ...
+    def embed_query(self, text: str) -> Vector: ...
 
 
 class Retriever:
@@ -51,8 +55,9 @@ class Retriever:
         """Keyword instead of hybrid where no vector of the query can be made."""
         if mode == "keyword":
             return mode
-        model = self._model = self._model or self._chosen_model()
-        check_model(built_with(self.reader.connection), model.spec.name, model.spec.key)
+        built = built_with(self.reader.connection)
+        model = self._model = self._model or self._chosen_model(built)
+        check_model(built, model.spec.name, model.spec.key)
         try:
             self._load(model)
         except ModelError as error:
@@ -62,8 +67,7 @@ class Retriever:
             return "keyword"
         return mode
 
-    def _chosen_model(self) -> Model:
-        built = built_with(self.reader.connection)
+    def _chosen_model(self, built: BuiltWith) -> Model:
         try:
             return choose(self.settings.embedding, built, data_dir=self.data_dir)
         except ModelMissing as error:
@@ -78,40 +82,42 @@ class Retriever:
             self._embedder = model.load(self.data_dir, for_queries=True)
         return self._embedder
 
-    def rank(self, mode: Mode, query: str, parsed: ParsedQuery, depth: int, admitted: frozenset[int] | None) -> Ranking:
-        if mode == "keyword":
+    def vector_of(self, query: str, parsed: ParsedQuery) -> Future[Vector]:
+        """Begin to make the vector of a query, beside whatever is done until it is asked for."""
+        assert self._embedder is not None  # `possible_mode` loaded it  # noqa: S101
+        return _beside().submit(self._embedder.embed_query, _meaning(query, parsed))
+
+    def rank(
+        self,
+        mode: Mode,
+        parsed: ParsedQuery,
+        vector: Future[Vector] | None,
+        depth: int,
+        admitted: frozenset[int] | None,
+    ) -> Ranking:
+        """`vector` may be missing where the mode is `keyword`."""
+        if vector is None:
             words = self._by_words(self.reader.lexical(), parsed, depth, admitted)
             return Ranking(ranked=list(zip(words.chunk_ids, words.shares, strict=True)), words=words, total=words.total)
-        if mode == "semantic":
-            allowed = self._allowed(parsed, admitted)
-            nearest, total = self._by_vector(self.reader.matrix(), _meaning(query, parsed), depth, allowed)
-            return Ranking(ranked=nearest, nearest=nearest, among=total, total=total)
-        lexical, matrix = self.reader.lexical(), self.reader.matrix()
+        matrix = self.reader.matrix()
         allowed = self._allowed(parsed, admitted)
-        waiting = _beside().submit(self._by_words, lexical, parsed, depth, admitted)
-        nearest, among = self._by_vector(matrix, _meaning(query, parsed), depth, allowed)
-        words = waiting.result()
-        return self._fused(words, nearest, self._cosines(matrix, _meaning(query, parsed), words, nearest), among)
+        if mode == "semantic":
+            nearest = self._nearest(matrix, vector, depth, allowed)
+            ranked = list(zip(nearest.chunk_ids, nearest.scores, strict=True))
+            return Ranking(ranked=ranked, nearest=ranked, among=nearest.total, total=nearest.total)
+        words = self._by_words(self.reader.lexical(), parsed, depth, admitted)
+        return self._fused(words, self._nearest(matrix, vector, depth, allowed, words.chunk_ids))
 
-    def _fused(
-        self, words: LexicalHits, nearest: list[tuple[int, float]], cosines: dict[int, float], among: int
-    ) -> Ranking:
+    def _fused(self, words: LexicalHits, nearest: Nearest) -> Ranking:
         wanted = self.settings.search
-        found = Found(keyword=tuple(zip(words.chunk_ids, words.shares, strict=True)), semantic=nearest, cosines=cosines)
+        by_meaning = list(zip(nearest.chunk_ids, nearest.scores, strict=True))
+        by_words = tuple(zip(words.chunk_ids, words.shares, strict=True))
+        found = Found(keyword=by_words, semantic=by_meaning, cosines=nearest.further)
         hits = fuse(found, wanted.fusion, Knobs(semantic_weight=wanted.semantic_weight, rrf_k=wanted.rrf_k))
         return Ranking(
-            ranked=[(hit.id, hit.score) for hit in hits], words=words, nearest=nearest, among=among, further=cosines, fused=hits,
-            total=max(words.total, len(hits)),
+            ranked=[(hit.id, hit.score) for hit in hits], words=words, nearest=by_meaning, among=nearest.total,
+            further=nearest.further, fused=hits, total=max(words.total, len(hits)),
         )  # fmt: skip
-
-    def _cosines(
-        self, matrix: Matrix, query: str, words: LexicalHits, nearest: list[tuple[int, float]]
-    ) -> dict[int, float]:
-        """Of what was found by its words and is not among the nearest."""
-        import numpy as np
-
-        further = np.setdiff1d(words.chunk_ids, [chunk_id for chunk_id, _ in nearest])
-        return dict(self._by_vector(matrix, query, len(further), further)[0])
 
     def _by_words(
         self, lexical: Lexical, parsed: ParsedQuery, limit: int, admitted: frozenset[int] | None
@@ -133,21 +139,24 @@ class Retriever:
 
         return np.setdiff1d(live, excluded.chunk_ids)
 
-    def _by_vector(
-        self, matrix: Matrix, query: str, limit: int, allowed: Ids | None
-    ) -> tuple[list[tuple[int, float]], int]:
-        assert self._model is not None  # `possible_mode` chose and loaded it  # noqa: S101
-        assert self._embedder is not None  # noqa: S101
+    def _nearest(
+        self, matrix: Matrix, vector: Future[Vector], limit: int, allowed: Ids | None, further: Sequence[int] = ()
+    ) -> Nearest:
+        """Cosines below 0 are 0: what is the opposite is no worse than what has nothing to do with it."""
+        assert self._model is not None  # `possible_mode` chose it  # noqa: S101
         if matrix.header.model != self._model.spec.key:
             raise ModelMismatch("the store switched to another model during the search", "ask again")
-        nearest = matrix.search(self._embedder.embed_query(query), limit, allowed)  # type: ignore[arg-type]
-        scores = [max(0.0, score) for score in nearest.scores]
-        return list(zip(nearest.chunk_ids, scores, strict=True)), nearest.total
+        found = matrix.search(vector.result(), limit, allowed, further)
+        return msgspec.structs.replace(
+            found,
+            scores=[max(0.0, score) for score in found.scores],
+            further={chunk_id: max(0.0, score) for chunk_id, score in found.further.items()},
+        )
 
 
 @cache
 def _beside() -> ThreadPoolExecutor:
-    """Threads for the words, beside the vectors: tantivy and onnxruntime both let go of the interpreter."""
+    """Threads for the vectors, beside the words: onnxruntime and tantivy both let go of the interpreter."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(SEARCHES_AT_ONCE)

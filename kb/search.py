@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -27,6 +28,11 @@ from kb.retrieve import Mode, Retriever
 from kb.settings import Settings
 from kb.together import score_of, together
 from kb.wire import FusedHit, Hit, SearchAnswer, SearchAnswers
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from index.columns import Vectors
 
 CANDIDATES = 100
 """Hits that each search gives to the fusion; more where more results are asked for."""
@@ -131,10 +137,13 @@ class Searcher:
 
     def _look(self, request: Request, mode: Mode) -> Look:
         parsed = parse(request.query)
+        vector = None
+        if mode != "keyword" and not parsed.is_only_exclusions:
+            vector = self.retriever.vector_of(request.query, parsed)
         for _ in range(TRIES):
             with self.reader.moment():
                 admitted = filters.document_ids(self.reader.connection, request.filter)
-                ranking, hits = self._best(request, mode, parsed, admitted)
+                ranking, hits = self._best(request, mode, parsed, vector, admitted)
             if self.reader.is_of_one_moment:
                 break
         admits = admitted is None or bool(admitted)
@@ -164,14 +173,19 @@ class Searcher:
             )
 
     def _best(
-        self, request: Request, mode: Mode, parsed: ParsedQuery, admitted: frozenset[int] | None
+        self,
+        request: Request,
+        mode: Mode,
+        parsed: ParsedQuery,
+        vector: Future[Vectors] | None,
+        admitted: frozenset[int] | None,
     ) -> tuple[Ranking, list[Hit]]:
         """The hits, looked for deeper as long as the best passages belong to too few documents (--group, --per-document)."""
         if parsed.is_only_exclusions or (admitted is not None and not admitted):
             return NOTHING, []
         depth = max(CANDIDATES, request.top * 2)
         while True:
-            ranking = self.retriever.rank(mode, request.query, parsed, depth, admitted)
+            ranking = self.retriever.rank(mode, parsed, vector, depth, admitted)
             hits = self._hits(ranking, request, mode, parsed)
             exhausted = len(ranking.ranked) < depth or ranking.ranked[-1][1] < request.min_score
             if exhausted or request.limit is None or len(hits) >= request.top:

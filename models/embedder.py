@@ -21,7 +21,7 @@ import msgspec
 
 from models.errors import ModelDamaged, ModelUnusable
 from models.minilm import rewrite
-from models.session import batches, options_for, padded, quantises_activations, usable_cores
+from models.session import batches, on_first_core, options_for, padded, quantises_activations, usable_cores
 from models.tokenizer import encodable, load_tokenizer
 
 if TYPE_CHECKING:
@@ -109,7 +109,9 @@ class Embedder:
 
         tokens = self._tokenizer.encode(encodable(self.spec.query_prefix + text)).ids
         ids = np.array([tokens], np.int64)
-        [vector] = self._pool(self._run(ids, np.ones_like(ids)), [len(tokens)])
+        with on_first_core():
+            output = self._run(ids, np.ones_like(ids))
+        [vector] = self._pool(output, [len(tokens)])
         vector = vector / max(math.sqrt(vector @ vector), TINY)
         vector.flags.writeable = False
         return vector

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,10 +56,30 @@ def batches(lengths: list[int], batch_size: int) -> list[list[int]]:
     return found
 
 
+@contextmanager
+def on_first_core() -> Iterator[None]:
+    """Hold this thread on the core that `options_for` leaves to it, where the system can."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
 def options_for(threads: int, *, spinning: bool) -> SessionOptions:
+    """Threads that spin have a core each, the caller has the first (`on_first_core`)."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
+    if spinning and hasattr(os, "sched_getaffinity"):
+        others = sorted(os.sched_getaffinity(0))[1:threads]
+        if others and len(others) == threads - 1:
+            places = ";".join(str(core + 1) for core in others)
+            options.add_session_config_entry("session.intra_op_thread_affinities", places)
     options.intra_op_num_threads = threads
     options.log_severity_level = 3  # errors only: warnings about other people's graphs help nobody
     options.add_session_config_entry("session.intra_op.allow_spinning", "1" if spinning else "0")

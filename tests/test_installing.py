@@ -185,6 +185,7 @@ def test_a_source_distribution_has_what_the_launcher_is_made_of(tmp_path):
     names = {path.relative_to(unpacked / f"kb_search-{__version__}").as_posix() for path in unpacked.rglob("*")}
     assert names >= {
         "hatch_build.py",
+        "kb/bare.h",
         "kb/launcher.c",
         "kb/launcher.sh",
         "kb/launch.py",

@@ -1,6 +1,6 @@
-"""The program `kb`: the compiled one and the script in its place, run as real processes against a small daemon.
+"""The program `kb`: compiled, either way, and the script in its place, run as real processes against a small daemon.
 
-Every test that takes `program` runs for both. What their Python answers is asked of `python -m kb` too and must be the same.
+Every test that takes `program` runs for all. What their Python answers is asked of `python -m kb` too and must be the same.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import pytest
 from conftest import environment
 from small_daemon import DECLINED, end, err, listening, out, says, small_daemon
 
+from hatch_build import WITHOUT_LIBC
 from kb import __version__
 
 SOURCES = Path(__file__).parents[1] / "kb"
@@ -75,21 +76,33 @@ def finish(process) -> Done:
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
+    """Through libc, as everywhere but on Linux."""
+    return compile_with(tmp_path_factory.mktemp("compiled") / "kb")
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory):
+    """Without libc, as on Linux."""
+    if sys.platform != "linux":
+        pytest.skip("begins before libc on Linux only")
+    return compile_with(tmp_path_factory.mktemp("bare") / "kb", *WITHOUT_LIBC.split())
+
+
+def compile_with(program, *options):
     if COMPILER is None:
         pytest.skip("no C compiler here")
-    program = tmp_path_factory.mktemp("compiled") / "kb"
-    options = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-O2", f'-DKB_VERSION="{__version__}"']
-    command = [COMPILER, *options, "-o", program, SOURCES / "launcher.c"]
+    always = ["-std=gnu99", "-Wall", "-Wextra", "-O2", f'-DKB_VERSION="{__version__}"']
+    command = [COMPILER, *always, *options, "-o", program, SOURCES / "launcher.c"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")  # no warnings
     return program
 
 
-@pytest.fixture(params=["compiled", "script"])
+@pytest.fixture(params=["bare", "compiled", "script"])
 def program(request, tmp_path, data_dir):
     kb = tmp_path / "bin" / "kb"
     kb.parent.mkdir()
-    shutil.copy(SOURCES / "launcher.sh" if request.param == "script" else request.getfixturevalue("compiled"), kb)
+    shutil.copy(SOURCES / "launcher.sh" if request.param == "script" else request.getfixturevalue(request.param), kb)
     executable(kb.with_name("python3"), f'{NOTE}exec "{sys.executable}" "$@"')
     return Program(kb, data_dir, module="kb.launch" if request.param == "script" else "kb")
 

@@ -10,7 +10,7 @@ from exact import exact_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.quantized import BLOCK_ROWS, BOUNDS, Asked, contenders, holds, quantize, scores
+from index.quantized import BLOCK_ROWS, BOUNDS, Asked, Coded, contenders, holds, quantize, scores
 
 EXTREMES = (0.0, -0.0, 1.0, -1.0, 1e-45, -1e-45, 1e-38, 3e-38, 1.5e-4, 0.1, 127.0, 1e19, -3.4e38)
 
@@ -47,13 +47,18 @@ def ranked(row_numbers, found):
     return sorted(zip((-found).tolist(), row_numbers.tolist(), strict=True))
 
 
+def intervals(asked, coded):
+    middles, reach = asked.middles(coded, np.arange(len(coded.codes))), asked.reach(coded, coded.errors)
+    return middles - reach, middles + reach
+
+
 @settings(max_examples=100, deadline=None)
 @given(matrices())
 def test_each_score_lies_in_its_interval(drawn):
     vectors, query = drawn
     codes, bounds = quantize(vectors)
     assert holds(vectors, codes, bounds).all()
-    lower, upper = Asked(query).intervals(codes, bounds)
+    lower, upper = intervals(Asked(query), Coded(codes, bounds))
     products = [
         sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(row, query, strict=True)) for row in vectors
     ]
@@ -73,7 +78,7 @@ def test_the_contenders_hold_the_best_rows_and_all_that_tie_with_them(drawn, dat
     chosen = data.draw(st.none() | st.sets(st.integers(0, len(vectors) - 1)))
     rows = np.arange(len(vectors)) if chosen is None else np.array(sorted(chosen), np.intp)
     codes, bounds = quantize(vectors)
-    kept = contenders(codes, bounds, rows, query, limit)
+    kept = contenders(Coded(codes, bounds), rows, query, limit)
     found = scores(vectors, bounds["length"], kept, query)
     everything = exact_scores(vectors[rows], query)
     assert ranked(kept, found)[:limit] == ranked(rows, everything)[:limit]
@@ -111,7 +116,7 @@ def test_blocks_meet_without_a_gap(size, step):
     query = vectors[-1] * 2
     codes, bounds = quantize(vectors)
     rows = np.arange(size)[::-step][::-1]
-    kept = contenders(codes, bounds, rows, query, 7)
+    kept = contenders(Coded(codes, bounds), rows, query, 7)
     found = scores(vectors, bounds["length"], kept, query)
     assert ranked(kept, found)[:7] == ranked(rows, exact_scores(vectors[rows], query))[:7]
 
@@ -121,12 +126,12 @@ def test_few_rows_are_left_to_finish():
     drawn = np.random.default_rng(1).standard_normal((5000, 384)).astype(np.float32)
     vectors = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
     codes, bounds = quantize(vectors)
-    assert 100 <= len(contenders(codes, bounds, np.arange(len(vectors)), vectors[0], 100)) < 400
+    assert 100 <= len(contenders(Coded(codes, bounds), np.arange(len(vectors)), vectors[0], 100)) < 400
 
 
 def test_no_rows_have_no_contenders():
     codes, bounds = quantize(np.ones((3, 4), np.float32))
-    assert len(contenders(codes, bounds, np.empty(0, np.intp), np.ones(4, np.float32), 5)) == 0
+    assert len(contenders(Coded(codes, bounds), np.empty(0, np.intp), np.ones(4, np.float32), 5)) == 0
     assert len(quantize(np.empty((0, 4), np.float32))[1]) == 0
 
 
@@ -136,7 +141,7 @@ def test_a_row_that_is_not_all_numbers_is_always_finished_and_scores_nan(damaged
     vectors[2, 1] = damaged
     codes, bounds = quantize(vectors)
     assert holds(vectors, codes, bounds).all()
-    kept = contenders(codes, bounds, np.arange(4), vectors[0], 1)
+    kept = contenders(Coded(codes, bounds), np.arange(4), vectors[0], 1)
     assert {0, 2} <= set(kept.tolist())
     assert np.isnan(scores(vectors, bounds["length"], np.array([2]), vectors[0])).all()
 
@@ -164,8 +169,8 @@ def test_the_kernel_adds_integers_exactly():
         for codes in (random.integers(-127, 128, (3, dim)), np.full((3, dim), 127)):
             for query in (random.integers(-127, 128, dim), np.full(dim, -127)):
                 asked = Asked(np.zeros(dim, np.float32))
-                asked.codes, asked.scale = query[None].astype(np.int8), 1.0
+                asked.codes, asked.step = query[None].astype(np.int8), 1.0
                 bounds = np.zeros(3, BOUNDS)
                 bounds["scale"] = 1
-                lower, upper = asked.intervals(codes.astype(np.int8), bounds)
-                assert ((lower + upper) / 2).tolist() == (codes @ query).tolist()
+                middles = asked.middles(Coded(codes.astype(np.int8), bounds), np.arange(3))
+                assert middles.tolist() == (codes @ query).tolist()

@@ -9,6 +9,7 @@ import typer
 
 from kb import __version__
 from kb.cli import adding, benching, curating, finding, keeping, standing
+from kb.cli.quick import QuickCommand
 from kb.errors import Exit
 
 Command = Callable[..., int]
@@ -71,7 +72,7 @@ def command_line() -> typer.Typer:
 def one_command(verb: str) -> typer.Typer:
     """One of COMMANDS alone: each takes a millisecond to make, and a process needs one."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(verb, context_settings=CONTEXT)(COMMANDS[verb])
+    app.command(verb, cls=QuickCommand, context_settings=CONTEXT)(COMMANDS[verb])
     return app
 
 

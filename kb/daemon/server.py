@@ -25,6 +25,7 @@ from index.kept import Identity, identity
 from index.lock import writer_lock
 from kb import __version__, protocol, settings
 from kb.daemon.answering import DECLINE, Request, reply
+from kb.daemon.calls import Calls
 from kb.errors import BadConfig
 from kb.standby import Place, end_if_hung
 from kb.wire import DaemonAnswer
@@ -34,6 +35,8 @@ THREADS = 8
 QUEUE = 128
 LARGEST_REQUEST_BYTES = 64_000_000
 ANOTHER_ENDS_S = 1.0
+COLLECT_AFTER = 20_000
+"""New objects between two collections of garbage: several requests, where Python's own number is several a request."""
 CHECK_S = 5.0
 """Between two looks at whether there is a reason to end."""
 LAST_ANSWERS_S = 5.0
@@ -76,12 +79,14 @@ class Server:
         reply(Request(__version__, "run", False, "/", ("search", "-j", "warm up"), environ), self.data_dir)
         gc.collect()
         gc.freeze()  # what is loaded stays: collections need not look at it again
+        gc.set_threshold(COLLECT_AFTER)
 
     def serve(self) -> None:
         listener = socket.socket(socket.AF_UNIX)
         socket_file = self._publish(listener)
+        calls = Calls(listener)
         for _ in range(THREADS):
-            Thread(target=self._answer_calls, args=(listener,), daemon=True).start()
+            Thread(target=self._answer_calls, args=(calls,), daemon=True).start()
         while not self.ending.wait(CHECK_S):
             if identity(self.place.socket) != socket_file or self._has_reason_to_end():
                 break
@@ -112,9 +117,8 @@ class Server:
         replaced = identity(store.database_path(self.data_dir)) != self.store or _program() != self.program
         return is_idle or replaced or not wanted.daemon
 
-    def _answer_calls(self, listener: socket.socket) -> None:
-        while True:
-            connection, _ = listener.accept()
+    def _answer_calls(self, calls: Calls) -> None:
+        for connection in calls.each():
             with self._counting:
                 self.running += 1
                 self.requests += 1
@@ -128,10 +132,10 @@ class Server:
         protocol.limit_silence(connection)
         if not protocol.same_user(connection):
             return
-        (size,) = protocol.LENGTH.unpack(protocol.receive(connection, protocol.LENGTH.size))
-        if size > LARGEST_REQUEST_BYTES:
+        body = protocol.receive_counted(connection, LARGEST_REQUEST_BYTES)
+        if body is None:
             return
-        request = Request.parse(protocol.receive(connection, size))
+        request = Request.parse(body)
         if request.version != __version__ or request.what == "stop":
             connection.sendall(DECLINE if request.what != "stop" else protocol.encode_frame(protocol.EXIT, b"\0"))
             self.ending.set()

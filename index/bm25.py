@@ -20,7 +20,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from index import terms
-from index.fields import BODY, DOCUMENT_ID, HEADING, IDENTIFIERS, NAMES, PATH, SCHEMA, TEXT, TITLE
+from index.fields import BODY, CHUNK_ID, DOCUMENT_ID, HEADING, IDENTIFIERS, NAMES, PATH, SCHEMA, TEXT, TITLE
 from index.query import ParsedQuery, Phrase, Word
 
 K1 = 1.2
@@ -57,7 +57,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The words, as typed, that no chunk holds."""
 
 
-def plan(parsed: ParsedQuery, searcher: tantivy.Searcher, document_ids: Collection[int] | None) -> Plan:
+def plan(
+    parsed: ParsedQuery,
+    searcher: tantivy.Searcher,
+    document_ids: Collection[int] | None,
+    chunk_ids: Collection[int] = (),
+) -> Plan:
+    """For chunks of these documents, and these chunks of others; None: for all."""
     clauses = _Clauses(searcher)
     for word, count in Counter(parsed.words).items():
         clauses.add_word(word, count)
@@ -65,7 +71,7 @@ def plan(parsed: ParsedQuery, searcher: tantivy.Searcher, document_ids: Collecti
         clauses.add_phrase(phrase)
     query = Query.boolean_query([(Occur.Should, clause) for clause in clauses.queries])
     return Plan(
-        query=_restricted(query, parsed.excluded, document_ids),
+        query=_restricted(query, parsed.excluded, document_ids, chunk_ids),
         ceiling=clauses.ceiling,
         unknown=tuple(dict.fromkeys(clauses.unknown)),
     )
@@ -178,15 +184,24 @@ def _with_names(query: Query, names: Collection[str]) -> Query:
     return Query.boolean_query([(Occur.Must, part) for part in (query, *required)])
 
 
-def _restricted(query: Query, excluded: tuple[Phrase, ...], document_ids: Collection[int] | None) -> Query:
+def _restricted(
+    query: Query, excluded: tuple[Phrase, ...], document_ids: Collection[int] | None, chunk_ids: Collection[int]
+) -> Query:
     if not excluded and document_ids is None:
         return query  # a bare union lets tantivy skip what cannot reach the top
     parts = [(Occur.Must, query)]
     parts += [(Occur.MustNot, exclusion) for phrase in excluded for exclusion in _exclusions(phrase)]
     if document_ids is not None:
-        admitted = Query.term_set_query(SCHEMA, DOCUMENT_ID, list(document_ids))
-        parts.append((Occur.Must, Query.const_score_query(admitted, 0.0)))
+        parts.append((Occur.Must, Query.const_score_query(_admitted(document_ids, chunk_ids), 0.0)))
     return Query.boolean_query(parts)
+
+
+def _admitted(document_ids: Collection[int], chunk_ids: Collection[int]) -> Query:
+    documents = Query.term_set_query(SCHEMA, DOCUMENT_ID, list(document_ids))
+    if not chunk_ids:
+        return documents
+    chunks = Query.term_set_query(SCHEMA, CHUNK_ID, list(chunk_ids))
+    return Query.boolean_query([(Occur.Should, documents), (Occur.Should, chunks)])
 
 
 def _exclusions(phrase: Phrase) -> list[Query]:

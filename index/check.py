@@ -48,6 +48,12 @@ def every(connection: sqlite3.Connection, folder: Path) -> list[Check]:
         ]
 
 
+def contents(connection: sqlite3.Connection) -> list[str]:
+    """What is wrong with the rows of a database that SQLite finds sound."""
+    looks = (_references, _text_hashes, _vectors)
+    return [problem for look in looks for problem in _found(look, connection)]
+
+
 def _found(look: Callable[..., list[str]], *where: object) -> list[str]:
     """What a check finds; one that cannot be finished has found that."""
     try:
@@ -70,10 +76,11 @@ def mend(connection: sqlite3.Connection, folder: Path, checks: list[Check]) -> N
 
 
 def _integrity(connection: sqlite3.Connection) -> list[str]:
-    problems = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
-    problems += [
-        f"row {row[1]} of {row[0]} refers to nothing" for row in connection.execute("PRAGMA foreign_key_check")
-    ]
+    return [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"] + _references(connection)
+
+
+def _references(connection: sqlite3.Connection) -> list[str]:
+    problems = [f"row {row[1]} of {row[0]} refers to nothing" for row in connection.execute("PRAGMA foreign_key_check")]
     empty = "SELECT id, title FROM documents d WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.document_id = d.id)"
     return problems + [f"document {row[0]} ({row[1]}) has no chunks" for row in connection.execute(empty)]
 

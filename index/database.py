@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from index import originals
 from index.atomic import sync
 from index.errors import DiskFault, StoreDamaged
 from index.watermark import Watermark
@@ -52,10 +53,23 @@ class ReadConnection(sqlite3.Connection):
 
 
 def connect_reader(path: Path) -> ReadConnection:
-    """A connection that cannot change anything."""
+    """A connection that cannot change anything.
+
+    Where nothing can be written, SQLite cannot make the files beside the database that tell readers of writers; there is no
+    writer either, so the database is read as one that never changes.
+    """
+    try:
+        return _connect_reader(path, "mode=ro")
+    except DiskFault:
+        if os.access(path.parent, os.W_OK) or Path(f"{path}-wal").exists():
+            raise
+        return _connect_reader(path, "immutable=1")
+
+
+def _connect_reader(path: Path, how: str) -> ReadConnection:
     with faults_reported(path):
         connection = sqlite3.connect(
-            f"file:{quote(str(path))}?mode=ro",
+            f"file:{quote(str(path))}?{how}",
             uri=True,
             timeout=BUSY_TIMEOUT_S,
             isolation_level=None,
@@ -124,6 +138,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[int]:
         seq = head(connection).seq + 1
         connection.execute("INSERT INTO log VALUES (?, ?)", (seq, int.from_bytes(os.urandom(8)) >> 2))
         yield seq
+        originals.drop_loose(connection)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:  # SQLite itself has rolled back where the disk was full

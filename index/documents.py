@@ -1,26 +1,30 @@
 """Documents and their chunks in SQLite: insert, delete, rename, find.
 
 Functions take an open connection; those that change something take the `seq` of the running transaction. Chunk rows are
-never updated: a changed document is a new document with new chunk ids.
+never updated: a changed document is a new document with new chunk ids. Only one that has grown at its end (`append`) keeps its
+id, and the ids of the chunks that are still what they were.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
+from operator import eq
 from typing import Any
 
 import msgspec
 
-from index import tags
-from index.rows import ChunkRow, DocumentRow, NewDocument
+from index import originals, tags
+from index.rows import ChunkRow, DocumentRow, NewChunk, NewDocument
 
 _DOCUMENT_COLUMNS = """
        d.id, d.title, d.source_path, d.content_hash, d.doc_type, d.language, d.created_at, d.modified_at, d.mtime_ns,
        d.size, d.extractor, d.metadata,
        (SELECT json_group_array(name) FROM (SELECT t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
                                             WHERE dt.document_id = d.id ORDER BY t.name)) AS tags,
-       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunk_count
+       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunk_count,
+       d.stated_tags, d.title_is_name, d.source_id
 """
 _CHUNK_COLUMNS = """
        c.id, c.document_id, c.chunk_index, c.text, c.heading, c.page, c.start_line, c.end_line, c.token_count, c.metadata
@@ -34,14 +38,87 @@ def insert(connection: sqlite3.Connection, document: NewDocument, *, created_at:
     """Add a document, its chunks and its tags; returns its id. sqlite3.IntegrityError if the content is there already."""
     cursor = connection.execute(
         "INSERT INTO documents (title, source_path, content_hash, doc_type, language, created_at, modified_at, mtime_ns,"
-        " size, extractor, metadata, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " size, extractor, metadata, seq, stated_tags, title_is_name, source_id)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             document.title, document.source_path, document.content_hash, document.doc_type, document.language, created_at,
             document.modified_at, document.mtime_ns, document.size, document.extractor, _json(document.metadata), seq,
+            _json(document.stated_tags), document.title_is_name, document.source_id,
         ),
     )  # fmt: skip
     document_id = cursor.lastrowid
     assert document_id is not None  # an INSERT that returned has one  # noqa: S101
+    _insert_chunks(connection, document_id, document.chunks, first=0)
+    tags.attach(connection, document_id, document.tags)
+    _keep_original(connection, document)
+    return document_id
+
+
+def append(
+    connection: sqlite3.Connection, document_id: int, document: NewDocument, *, first_chunk: int, seq: int
+) -> int:
+    """A document has grown: `document` is what it is now, its chunks from number `first_chunk` on; returns how many are new.
+
+    Those stored from there on that are as they were keep their ids; after the first that is not, all go and new ones come.
+    sqlite3.IntegrityError if the content is there already.
+    """
+    stored = connection.execute(
+        "SELECT text_hash, heading, page, start_line, end_line, metadata FROM chunks WHERE document_id = ?"
+        " AND chunk_index >= ? ORDER BY chunk_index",
+        (document_id, first_chunk),
+    )
+    now = (
+        (chunk.text_hash, chunk.heading, chunk.page, chunk.start_line, chunk.end_line, _json(chunk.metadata))
+        for chunk in document.chunks
+    )
+    kept = sum(1 for _ in takewhile(bool, map(eq, stored.fetchall(), now)))
+    connection.execute(
+        "DELETE FROM chunks WHERE document_id = ? AND chunk_index >= ?", (document_id, first_chunk + kept)
+    )
+    new = document.chunks[kept:]
+    _insert_chunks(connection, document_id, new, first=first_chunk + kept)
+    connection.execute(
+        "UPDATE documents SET title = ?, content_hash = ?, modified_at = ?, mtime_ns = ?, size = ?, metadata = ?, seq = ?,"
+        " title_is_name = ? WHERE id = ?",
+        (
+            document.title, document.content_hash, document.modified_at, document.mtime_ns, document.size,
+            _json(document.metadata), seq, document.title_is_name, document_id,
+        ),
+    )  # fmt: skip
+    tags.attach(connection, document_id, document.tags)
+    _keep_original(connection, document)
+    return len(new)
+
+
+def _keep_original(connection: sqlite3.Connection, document: NewDocument) -> None:
+    if document.original is not None:
+        originals.keep(connection, document.original)
+
+
+class Tail(msgspec.Struct, frozen=True):
+    """The last exchange of a stored conversation."""
+
+    first_chunk: int
+    """Its number."""
+    line: int
+    """Where it begins in the file, from 1."""
+    turns: int
+    """That begin in it."""
+
+
+def tail_of(connection: sqlite3.Connection, document_id: int) -> Tail | None:
+    """None where no chunk says that an exchange begins with it."""
+    row = connection.execute(
+        "SELECT c.chunk_index, c.start_line, (SELECT sum(json_extract(t.metadata, '$.turns')) FROM chunks t"
+        " WHERE t.document_id = c.document_id AND t.chunk_index >= c.chunk_index) FROM chunks c"
+        " WHERE c.document_id = ? AND json_extract(c.metadata, '$.opens') AND c.start_line IS NOT NULL"
+        " ORDER BY c.chunk_index DESC LIMIT 1",
+        (document_id,),
+    ).fetchone()
+    return Tail(*row) if row else None
+
+
+def _insert_chunks(connection: sqlite3.Connection, document_id: int, chunks: Sequence[NewChunk], *, first: int) -> None:
     connection.executemany(
         "INSERT INTO chunks (document_id, chunk_index, text, heading, context, page, start_line, end_line, token_count,"
         " metadata, text_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -50,11 +127,15 @@ def insert(connection: sqlite3.Connection, document: NewDocument, *, created_at:
                 document_id, number, chunk.text, chunk.heading, chunk.context, chunk.page, chunk.start_line, chunk.end_line,
                 chunk.token_count, _json(chunk.metadata), chunk.text_hash,
             )
-            for number, chunk in enumerate(document.chunks)
+            for number, chunk in enumerate(chunks, start=first)
         ),
     )  # fmt: skip
-    tags.attach(connection, document_id, document.tags)
-    return document_id
+
+
+def replace_chunk(connection: sqlite3.Connection, document_id: int, number: int, chunk: NewChunk) -> None:
+    """Another chunk, with an id of its own, in the place of the one with this number."""
+    connection.execute("DELETE FROM chunks WHERE document_id = ? AND chunk_index = ?", (document_id, number))
+    _insert_chunks(connection, document_id, [chunk], first=number)
 
 
 def delete(connection: sqlite3.Connection, document_ids: Collection[int]) -> None:
@@ -68,9 +149,11 @@ def rename(connection: sqlite3.Connection, document_id: int, source_path: str, t
     )
 
 
-def touch(connection: sqlite3.Connection, document_id: int, mtime_ns: int) -> None:
+def touch(connection: sqlite3.Connection, document_id: int, mtime_ns: int, modified_at: str) -> None:
     """The file has a new time and the same content."""
-    connection.execute("UPDATE documents SET mtime_ns = ? WHERE id = ?", (mtime_ns, document_id))
+    connection.execute(
+        "UPDATE documents SET mtime_ns = ?, modified_at = ? WHERE id = ?", (mtime_ns, modified_at, document_id)
+    )
 
 
 def by_id(connection: sqlite3.Connection, document_id: int) -> DocumentRow | None:
@@ -119,6 +202,16 @@ def chunks_of(connection: sqlite3.Connection, document_id: int) -> list[ChunkRow
     return list(_chunks(connection, "WHERE document_id = ? ORDER BY chunk_index", (document_id,)))
 
 
+def new_chunks_of(connection: sqlite3.Connection, document_id: int) -> list[NewChunk]:
+    """The chunks of a document as they would be inserted again, in reading order."""
+    rows = connection.execute(
+        f"SELECT {', '.join(NewChunk.__struct_fields__)} FROM chunks WHERE document_id = ? ORDER BY chunk_index",
+        (document_id,),
+    )
+    found = (dict(zip(NewChunk.__struct_fields__, row, strict=True)) for row in rows)
+    return [NewChunk(**{**fields, "metadata": msgspec.json.decode(fields["metadata"])}) for fields in found]
+
+
 def chunks_by_ids(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[int, ChunkRow]:
     """The chunks that exist among `chunk_ids`; ids that a stale projection still holds are left out."""
     marks = ",".join("?" * len(chunk_ids))
@@ -147,6 +240,8 @@ def _document(row: tuple[Any, ...]) -> DocumentRow:
     fields = dict(zip(DocumentRow.__struct_fields__, row, strict=True))
     fields["metadata"] = msgspec.json.decode(fields["metadata"])
     fields["tags"] = tuple(msgspec.json.decode(fields["tags"]))
+    fields["stated_tags"] = tuple(msgspec.json.decode(fields["stated_tags"]))
+    fields["title_is_name"] = None if fields["title_is_name"] is None else bool(fields["title_is_name"])
     return DocumentRow(**fields)
 
 
@@ -158,5 +253,5 @@ def _chunk(row: tuple[Any, ...]) -> ChunkRow:
     return ChunkRow(**dict(zip(ChunkRow.__struct_fields__, (*row[:-1], msgspec.json.decode(row[-1])), strict=True)))
 
 
-def _json(value: dict[str, object]) -> str:
+def _json(value: dict[str, object] | tuple[str, ...]) -> str:
     return msgspec.json.encode(value).decode()

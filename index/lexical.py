@@ -14,6 +14,7 @@ deleted chunks, which tantivy counts until it merges them away.
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -71,11 +72,12 @@ class Lexical:
         with _damage_reported(folder):
             if not folder.is_dir() or not tantivy.Index.exists(str(folder)):
                 raise LexicalDamaged(f"no lexical index in {folder}")
-            index = tantivy.Index.open(str(folder))
-            if index.schema != fields.SCHEMA:
-                raise LexicalDamaged(f"the lexical index in {folder} was made by another version of kb")
-            fields.register_analyzers(index)
-            index.config_reader("manual")  # no thread that watches the folder
+            with _writable(folder) as place:
+                index = tantivy.Index.open(str(place))
+                if index.schema != fields.SCHEMA:
+                    raise LexicalDamaged(f"the lexical index in {folder} was made by another version of kb")
+                fields.register_analyzers(index)
+                index.config_reader("manual")  # no thread that watches the folder
         return cls(folder, index)
 
     @classmethod
@@ -110,13 +112,19 @@ class Lexical:
             for document in documents:
                 writer.add_document(fields.to_tantivy(document))
 
-    def search(self, query: ParsedQuery, limit: int, document_ids: Collection[int] | None = None) -> LexicalHits:
-        """The best `limit` chunks of these documents (None: of all). Raises LexicalDamaged."""
-        if query.is_empty or limit < 1 or (document_ids is not None and not document_ids):
+    def search(
+        self,
+        query: ParsedQuery,
+        limit: int,
+        document_ids: Collection[int] | None = None,
+        chunk_ids: Collection[int] = (),
+    ) -> LexicalHits:
+        """The best `limit` chunks of these documents, and of these chunks; None: of all documents. Raises LexicalDamaged."""
+        if query.is_empty or limit < 1 or (document_ids is not None and not (document_ids or chunk_ids)):
             return NO_HITS
         with _damage_reported(self.folder):
             searcher = self._index.searcher()
-            plan = bm25.plan(query, searcher, document_ids)
+            plan = bm25.plan(query, searcher, document_ids, chunk_ids)
             found = _with_all_ties(searcher, plan.query, limit)
             ids = _chunk_ids(searcher, found)
         scores = [score for score, _ in found.hits]
@@ -183,6 +191,20 @@ def _ranks(scores: Sequence[float]) -> list[int]:
     """
     bits = memoryview(array("f", scores)).cast("B").cast("I")
     return [(number + HALF_A_STEP) >> NOISE_BITS for number in bits]
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[Path]:
+    """The folder, or on a read-only disk one with links to its files: tantivy puts a lock beside them while it opens them."""
+    if os.access(folder, os.W_OK):
+        yield folder
+        return
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as place:
+        for path in folder.glob("[!.]*"):  # the old locks are hidden files
+            Path(place, path.name).symlink_to(path.absolute())
+        yield Path(place)
 
 
 @contextmanager

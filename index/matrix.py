@@ -1,12 +1,12 @@
 """The vector projection: unit rows in memory-mapped files, scored exactly.
 
-On disk, in `matrix/`: the columns of one epoch (`index.columns`), and `header.json`, {epoch, rows, dim, model, seq, token}, replaced
-atomically.
+On disk, in `matrix/`: the columns of one epoch (`index.columns`), and `header.json`, {epoch, rows, dim, model, neighbours, seq, token},
+replaced atomically. What a row is made of, `index.neighbours` says.
 
 Crash rule: rows are appended and synced before the header says that they exist. What lies past `rows` is a torn tail, cut by
 the next writer. A delete writes 0 in place, which may be repeated. `rebuild` writes the next epoch beside the old one and
 swaps the header; readers that still map the old files keep them. Files of other epochs are orphans and are unlinked by the
-next writer. A folder without one of the columns, of a version that did not have it yet, is damage like any other.
+next writer. A folder of a version that did not have one of the columns yet, or mixed rows otherwise, is damage like any other.
 
 Not here: filters, fusion, what a chunk says. Source of the design: tantivy's immutable segments and single meta file.
 """
@@ -21,7 +21,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from index import columns, quantized
+from index import columns, neighbours, quantized
 from index.atomic import replace_file
 from index.columns import Batches, Ids, Vectors
 from index.watermark import Watermark
@@ -41,6 +41,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     dim: Annotated[int, msgspec.Meta(ge=1)]
     model: str
     """The key of the model that made the vectors."""
+    neighbours: float
+    """How much of a chunk's neighbours is in its row."""
     seq: int
     token: int
 
@@ -153,22 +155,30 @@ class Matrix:
         return ids[order], self._live[order]
 
     def apply(self, added: Batches, removed: Ids, watermark: Watermark) -> Matrix:
-        """Append rows, kill rows, and move the watermark. Chunk ids that already have a row are left as they are.
+        """Append rows, kill rows, and move the watermark. A chunk whose row has changed gets a new one, and the old one goes.
 
         The caller holds the writer lock.
         """
         epoch, dim = self.header.epoch, self.header.dim
         columns.truncate(self.folder, epoch, self.header.rows, dim)
-        self._kill(removed)
-        rows = self.header.rows + columns.append(self.folder, epoch, dim, self._only_new(added))
+        outdated = [removed]
+        rows = self.header.rows + columns.append(self.folder, epoch, dim, self._only_new(added, outdated))
+        self._kill(np.concatenate(outdated))
         header = msgspec.structs.replace(self.header, rows=rows, seq=watermark.seq, token=watermark.token)
         _write_header(self.folder, header)
         return Matrix.open(self.folder)
 
-    def _only_new(self, batches: Batches) -> Iterator[tuple[Ids, Vectors]]:
-        present = np.sort(self.ids)
+    def _only_new(self, batches: Batches, outdated: list[Ids]) -> Iterator[tuple[Ids, Vectors]]:
+        """Without the rows that are here already; `outdated` gets the ids of those that are here otherwise."""
+        present, rows = self._by_id
         for ids, vectors in batches:
-            new = ~np.isin(ids, present)
+            new = np.ones(len(ids), bool)
+            known = np.flatnonzero(np.isin(ids, present))
+            if len(known):
+                here = self.vectors[rows[np.searchsorted(present, ids[known])]]
+                same = (here == vectors[known]).all(axis=1)
+                outdated.append(ids[known[~same]])
+                new[known[same]] = False
             yield ids[new], vectors[new]
 
     def _kill(self, chunk_ids: Ids) -> None:
@@ -195,7 +205,9 @@ def prepare(folder: Path, batches: Batches, *, dim: int, model: str, watermark: 
     """The first half of `rebuild`: the files of the next epoch, which no header names yet."""
     epoch = 1 + max((columns.epoch_of(path) for path in folder.iterdir()), default=0)
     rows = columns.append(folder, epoch, dim, batches)
-    return Header(epoch=epoch, rows=rows, dim=dim, model=model, seq=watermark.seq, token=watermark.token)
+    return Header(
+        epoch=epoch, rows=rows, dim=dim, model=model, neighbours=neighbours.WEIGHT, seq=watermark.seq, token=watermark.token
+    )  # fmt: skip
 
 
 def publish(folder: Path, header: Header) -> Matrix:
@@ -214,9 +226,12 @@ def unlink_orphans(folder: Path, header: Header) -> None:
 
 def read_header(folder: Path) -> Header:
     try:
-        return msgspec.json.decode((folder / "header.json").read_bytes(), type=Header)
+        header = msgspec.json.decode((folder / "header.json").read_bytes(), type=Header)
     except (OSError, msgspec.DecodeError) as error:
         raise MatrixDamaged(f"{folder}: {error}") from error
+    if header.neighbours != neighbours.WEIGHT:
+        raise MatrixDamaged(f"{folder}: rows with {header.neighbours} of their neighbours, not {neighbours.WEIGHT}")
+    return header
 
 
 def _write_header(folder: Path, header: Header) -> None:

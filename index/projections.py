@@ -133,7 +133,7 @@ def _catch_up_lexical(connection: sqlite3.Connection, folder: Path, state: State
 
 
 def lexical_documents(connection: sqlite3.Connection, *, after_seq: int) -> Iterator[LexicalDocument]:
-    """The chunks of documents added or renamed after `after_seq`, as tantivy gets them."""
+    """The chunks of documents added, grown or renamed after `after_seq`, as tantivy gets them."""
     rows = connection.execute(
         "SELECT c.id, c.document_id, d.title, c.heading, coalesce(d.source_path, ''), c.text, c.metadata FROM chunks c"
         " JOIN documents d ON d.id = c.document_id WHERE d.seq > ? ORDER BY c.id",

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from index.originals import Packed
+
 
 class NewChunk(msgspec.Struct, frozen=True, kw_only=True):
     text: str
@@ -33,6 +35,13 @@ class NewDocument(msgspec.Struct, frozen=True, kw_only=True):
     mtime_ns: int | None = None
     metadata: dict[str, Any] = {}
     tags: tuple[str, ...] = ()
+    stated_tags: tuple[str, ...] = ()
+    """Those among them that the file itself states."""
+    title_is_name: bool = False
+    """The title is the file's name, for want of another."""
+    source_id: int | None = None
+    original: Packed | None = None
+    """Its file, to be kept as it is."""
 
 
 class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +59,11 @@ class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, Any]
     tags: tuple[str, ...]
     chunk_count: int
+    stated_tags: tuple[str, ...]
+    """Those that the file itself stated when it was read."""
+    title_is_name: bool | None
+    """None: not known, of a document that an earlier version of kb added."""
+    source_id: int | None
 
 
 class ChunkRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ schema version (`config.schema_version`). A database with a higher version than 
 
 Rows that projections replay carry `seq`, the number of the transaction that wrote them:
 
-    documents.seq       the document and its chunks were added, or its title or path changed
+    documents.seq       the document and its chunks were added, it has grown, or its title or path changed
     vectors.seq         the vector was added (a chunk may get its vector later than its text)
     deleted_chunks.seq  the chunk was deleted; written by a trigger, so that no delete can be forgotten
     log                 one row a transaction: its seq and a random token, by which a projection knows its own history
@@ -126,7 +126,75 @@ CREATE TABLE failures (
 ) WITHOUT ROWID
 """
 
-MIGRATIONS: tuple[Migration, ...] = (_first_schema,)
+
+def _sources_originals_unembedded(connection: sqlite3.Connection) -> None:
+    for statement in _SOURCES_ORIGINALS_UNEMBEDDED.split(";;"):
+        connection.execute(statement)
+
+
+_SOURCES_ORIGINALS_UNEMBEDDED = """
+CREATE TABLE sources (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    name        TEXT NOT NULL UNIQUE,
+    path        TEXT NOT NULL UNIQUE,               -- absolute, verbatim: a folder or a file
+    description TEXT NOT NULL DEFAULT '',
+    rules       TEXT NOT NULL DEFAULT '{}',         -- how its files are chosen and read, JSON
+    added_at    TEXT NOT NULL,
+    synced_at   TEXT
+)
+;;
+ALTER TABLE documents ADD COLUMN source_id INTEGER REFERENCES sources (id) ON DELETE SET NULL
+;;
+ALTER TABLE documents ADD COLUMN title_is_name INTEGER /* 1: of the file, for want of another; NULL: not known, from before */
+;;
+ALTER TABLE documents ADD COLUMN stated_tags TEXT NOT NULL DEFAULT '[]' /* those that the file itself states, JSON */
+;;
+ALTER TABLE documents ADD COLUMN outdated INTEGER NOT NULL DEFAULT 0 /* 1: the rules of its source have changed since it was read */
+;;
+CREATE INDEX documents_by_source ON documents (source_id, source_path, mtime_ns, size) -- all that an unchanged file needs
+;;
+CREATE INDEX documents_outdated ON documents (source_id, source_path) WHERE outdated
+;;
+CREATE TABLE copies (                               -- files of sources whose content is the document of another file
+    source_path  TEXT PRIMARY KEY,
+    content_hash TEXT NOT NULL,
+    mtime_ns     INTEGER NOT NULL,
+    size         INTEGER NOT NULL
+) WITHOUT ROWID
+;;
+CREATE INDEX copies_by_hash ON copies (content_hash)
+;;
+CREATE TABLE originals (
+    content_hash TEXT PRIMARY KEY,                  -- of a document: its bytes as they were, if they were to be kept
+    name         TEXT NOT NULL,
+    bytes        BLOB NOT NULL                      -- zlib
+)
+;;
+CREATE TABLE loose_originals (                      -- whose document went in this transaction; empty outside of one
+    content_hash TEXT PRIMARY KEY
+) WITHOUT ROWID
+;;
+CREATE TRIGGER original_loosened AFTER DELETE ON documents
+WHEN EXISTS (SELECT 1 FROM originals WHERE content_hash = old.content_hash) BEGIN
+    INSERT OR IGNORE INTO loose_originals VALUES (old.content_hash);
+END
+;;
+CREATE TRIGGER original_outdated AFTER UPDATE OF content_hash ON documents
+WHEN new.content_hash != old.content_hash AND EXISTS (SELECT 1 FROM originals WHERE content_hash = old.content_hash)
+BEGIN
+    INSERT OR IGNORE INTO loose_originals VALUES (old.content_hash);
+END
+;;
+CREATE TABLE unembedded (
+    text_hash BLOB NOT NULL,                        -- a text that a model could not embed, and is not shown again
+    model     TEXT NOT NULL,
+    reason    TEXT NOT NULL,
+    failed_at TEXT NOT NULL,
+    PRIMARY KEY (text_hash, model)
+) WITHOUT ROWID
+"""
+
+MIGRATIONS: tuple[Migration, ...] = (_first_schema, _sources_originals_unembedded)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

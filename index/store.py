@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 StateOf = Callable[[sqlite3.Connection, Path], projections.State]
 
 DEFAULT_LOCK_TIMEOUT_S = 30.0
+UNKNOWN_DIM = 1
+"""A matrix needs a width even while it is empty; no model gives one number a text."""
 ROLLBACK_JOURNAL = "kb.db-journal"
 """Only there before the switch to WAL, while the store is being made. A reader cannot open a database that has one."""
 
@@ -42,6 +44,7 @@ class BuiltWith(msgspec.Struct, frozen=True, kw_only=True):
     model_key: str
     """`model_name`, and more where the passages are prefixed in an unusual way."""
     embedding_dim: int
+    """UNKNOWN_DIM until the first vector of a service came."""
     model_max_tokens: int
 
 
@@ -57,17 +60,30 @@ class Writer:
         with database.transaction(self.connection) as seq:
             yield seq
 
-    def insert(self, document: NewDocument, new_vectors: dict[bytes, Vectors], model: str, *, seq: int) -> int:
-        """Add a document with those of its vectors that are new; returns its id.
+    def insert(
+        self, document: NewDocument, new_vectors: dict[bytes, Vectors], model: str, *, seq: int, created_at: str = ""
+    ) -> int:
+        """Add a document with those of its vectors that are new; returns its id. `created_at`: unless that is now.
 
         `model` is the key of the model that made the vectors. Where the store has switched to another meanwhile, they are
         kept under the old key, and the document's texts wait for `kb reindex`.
         """
+        self._insert_vectors(new_vectors, model, seq=seq)
+        return documents.insert(self.connection, document, created_at=created_at or utc_now(), seq=seq)
+
+    def append(
+        self, document_id: int, document: NewDocument, new_vectors: dict[bytes, Vectors], model: str,
+        *, first_chunk: int, seq: int,
+    ) -> int:  # fmt: skip
+        """`index.documents.append`, with the vectors that are new as in `insert`; returns how many chunks are new."""
+        self._insert_vectors(new_vectors, model, seq=seq)
+        return documents.append(self.connection, document_id, document, first_chunk=first_chunk, seq=seq)
+
+    def _insert_vectors(self, new_vectors: dict[bytes, Vectors], model: str, *, seq: int) -> None:
         from index import vectors
 
         for text_hash, vector in new_vectors.items():
             vectors.insert(self.connection, [text_hash], vector[None, :], model, seq=seq)
-        return documents.insert(self.connection, document, created_at=utc_now(), seq=seq)
 
 
 class Reader:
@@ -219,7 +235,7 @@ def writing(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
     """
     if not exists(folder):
         raise StoreMissing(f"there is no store in {folder}", "add something first: kb add PATH")
-    with _locked(folder, lock_timeout_s):
+    with locked(folder, lock_timeout_s):
         connection = database.connect_writer(database_path(folder))
         try:
             if not schema.check_version(connection):
@@ -234,7 +250,7 @@ def writing(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
 
 
 @contextmanager
-def _locked(folder: Path, lock_timeout_s: float) -> Iterator[None]:
+def locked(folder: Path, lock_timeout_s: float) -> Iterator[None]:
     """The one writer in a folder, which is made if need be, with what the disk says put into words."""
     path = database_path(folder)
     with database.disk_faults_reported(path), database.faults_reported(path):
@@ -245,11 +261,11 @@ def _locked(folder: Path, lock_timeout_s: float) -> Iterator[None]:
 
 def create(folder: Path, built: BuiltWith, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> None:
     """Make a store in `folder`, unless there is one already. Raises StoreLocked, DiskFault."""
-    with _locked(folder, lock_timeout_s):
+    with locked(folder, lock_timeout_s):
         connection = database.connect_writer(database_path(folder))
         try:
-            if schema.version(connection) == 0:
-                schema.migrate(connection)
+            schema.check_version(connection)
+            schema.migrate(connection)  # also where an earlier run was killed between two of the steps
             if "model_name" not in database.read_config(connection):
                 with database.transaction(connection):
                     set_built_with(connection, built)
@@ -267,6 +283,16 @@ def set_built_with(connection: sqlite3.Connection, built: BuiltWith) -> None:
     database.write_config(connection, {name: str(value) for name, value in msgspec.structs.asdict(built).items()})
 
 
+def bind_dim(connection: sqlite3.Connection, model_key: str, dim: int) -> None:
+    """The size of the vectors of the store's model, which was not known when it was made. Inside a transaction.
+
+    Nothing is changed where it is known, or the model is another one meanwhile.
+    """
+    built = built_with(connection)
+    if built.model_key == model_key and built.embedding_dim == UNKNOWN_DIM:
+        set_built_with(connection, msgspec.structs.replace(built, embedding_dim=dim))
+
+
 def check_model(built: BuiltWith, model_name: str, model_key: str) -> None:
     """Raises ModelMismatch unless the store was built with the model given."""
     if built.model_key == model_key:
@@ -278,7 +304,7 @@ def check_model(built: BuiltWith, model_name: str, model_key: str) -> None:
         )
     raise ModelMismatch(
         f"the store was built with {built.model_name}, the configuration says {model_name}",
-        f"switch the store: kb reindex --model {model_name}; or set embedding.model back to {built.model_name}",
+        f"switch the store: kb reindex --model {model_name}; or let embedding.provider and embedding.model name {built.model_name} again",
     )
 
 

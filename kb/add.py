@@ -18,20 +18,26 @@ from typing import Protocol
 
 import msgspec
 
-from index import documents, failures, store, tags, vectors
-from index.rows import FailureRow
+from index import documents, failures, meta, originals, sources, store, tags, vectors
+from index.rows import FailureRow, NewDocument
+from index.sources import SourceRow
 from index.store import BuiltWith, Writer, utc_now
 from kb import journal, reading
+from kb.appending import append
 from kb.candidates import Candidate, Candidates, Request
 from kb.chunk import plan_for
 from kb.detect import detect
-from kb.jobs import jobs_of
+from kb.jobs import jobs_of, scrub_rules, without_secrets
+from kb.meta import said as meta_said
 from kb.model import Model, choose
 from kb.newvectors import NewVectors
+from kb.originals import packed
 from kb.read.note import from_text, title_of
 from kb.reading import Outcome, Passages, Unread
 from kb.record import document_of
 from kb.settings import Settings
+from kb.sourcerules import SourceRules, owner
+from kb.transcripts import Grown
 from kb.wire import AddAnswer, AddedFile
 from models.tokenizer import TokenCounter
 
@@ -65,7 +71,7 @@ def add_paths(data_dir: Path, settings: Settings, request: Request, progress: Pr
         reader = None
         if store.exists(data_dir):
             reader = stack.enter_context(store.reading(data_dir, settings.storage.lock_timeout_s))
-        candidates = Candidates(data_dir, settings, request, reader)
+        candidates = Candidates(data_dir, settings, adding.request, reader)
         adding.run(adding.unsettled(candidates))
         return adding.answer(candidates)
 
@@ -99,9 +105,13 @@ class Adding:
         self.request = request
         self.model = model
         self.progress = progress
+        self.source: SourceRow | None = None
+        """Of all that is added; None: each file's own is looked up."""
         self.files: list[AddedFile] = []
         self.warnings: list[str] = []
         self.chunk_count = 0
+        self.keeps_originals = request.keeps_originals(settings)
+        self.original_count = 0
         self.new_vectors = NewVectors(data_dir, model, settings.embedding.batch_size)
 
     @classmethod
@@ -111,10 +121,7 @@ class Adding:
         model = choose(settings.embedding, built, data_dir=data_dir)
         if built is not None:
             store.check_model(built, model.spec.name, model.spec.key)
-        adding = cls(data_dir, settings, request, model, progress)
-        if model.missing:
-            adding.warnings.append(f"added without vectors, found by words only: {model.missing} Then: kb reindex")
-        return adding
+        return cls(data_dir, settings, without_secrets(settings, request), model, progress)
 
     def run(self, found: Iterable[Candidate]) -> None:
         """Read, chunk, embed and write; or only say so, in a dry run."""
@@ -131,7 +138,12 @@ class Adding:
         candidate = Candidate(path="", content_hash=content_hash, mtime_ns=0, size=len(content), doc_type="note")
         counter = TokenCounter.load(self.model.tokenizer)
         room = counter.room(self.model.spec)
-        passages = reading.passages(from_text(text), plan_for("note", self.settings.chunking), counter, room)
+        plan, rules = plan_for("note", self.settings.chunking), scrub_rules(self.settings, self.request)
+        untitled = msgspec.structs.replace(from_text(text), title=None)
+        passages = reading.passages(untitled, plan, counter, room, rules)
+        passages = msgspec.structs.replace(
+            passages, title=title_of(passages.chunks[0].text)
+        )  # a cut may go through a secret
         if passages.chunks[0].token_count > room:
             self.warnings.append(f"the model sees the first {room} tokens of this note; its end is found by words only")
         self._keep(candidate, passages)
@@ -150,6 +162,7 @@ class Adding:
             reason = outcome.reason.replace(path, "standard input")
             raise reading.error_of(msgspec.structs.replace(outcome, reason=reason))
         opening = title_of(outcome.chunks[0].text)
+        candidate = self._with_original(candidate, outcome, name="standard input")
         self._keep(candidate, msgspec.structs.replace(outcome, title=outcome.title or opening))
 
     def _keep(self, candidate: Candidate, passages: Passages) -> None:
@@ -166,7 +179,7 @@ class Adding:
         walk = candidates.walk if candidates else None
         return AddAnswer(
             documents=tuple(self.files),
-            added=count("added", "replaced"),
+            added=count("added", "replaced", "appended"),
             failed=count("failed"),
             skipped=count("skipped", "moved"),
             no_text=count("no_text"),
@@ -174,7 +187,9 @@ class Adding:
             ignored=walk.ignored if walk else 0,
             chunks=self.chunk_count,
             embedded=self.new_vectors.count,
-            warnings=(*(walk.skipped if walk else ()), *self.warnings),
+            redacted=sum(file.redacted for file in self.files),
+            originals=self.original_count,
+            warnings=(*(walk.skipped if walk else ()), *self.new_vectors.remarks(), *self.warnings),
         )
 
     def unsettled(self, candidates: Candidates) -> Iterator[Candidate]:
@@ -205,28 +220,56 @@ class Adding:
         new_vectors = self.new_vectors.of(
             chunk for _, outcome in batch if isinstance(outcome, Passages) for chunk in outcome.chunks
         )
+        batch = [(self._with_original(candidate, outcome), outcome) for candidate, outcome in batch]
         with store.writing(self.data_dir, self.settings.storage.lock_timeout_s) as writer:
+            self.new_vectors.settle(writer)
             for candidate, outcome in batch:
                 if isinstance(outcome, Passages):
                     self._say(self._write(writer, candidate, outcome, new_vectors), pages=_page_count(outcome))
                 else:
                     self._say(self._remember(writer, candidate, outcome))
 
+    def _with_original(self, candidate: Candidate, outcome: Outcome, name: str | None = None) -> Candidate:
+        """With the bytes of its file, where they are to be kept; read before the write lock is taken."""
+        if not self.keeps_originals or not candidate.path or isinstance(outcome, Unread):
+            return candidate
+        if outcome.redacted:
+            called = name or Path(candidate.path).name
+            self.warnings.append(f"the original of {called} is not kept: it holds secrets (--no-scrub keeps them)")
+            return candidate
+        original = packed(candidate.path, candidate.content_hash, name)
+        if isinstance(original, str):
+            self.warnings.append(original)
+            return candidate
+        self.original_count += 1
+        return msgspec.structs.replace(candidate, original=original)
+
     def _write(
         self, writer: Writer, candidate: Candidate, passages: Passages, new_vectors: dict[bytes, vectors.Vectors]
     ) -> AddedFile:
+        if candidate.grown is not None:
+            return self._append(writer, candidate, candidate.grown, passages, new_vectors)
         replaced = candidate.earlier if self.request.replace else ()
         with writer.transaction() as seq:
             there = documents.by_hash(writer.connection, candidate.content_hash)
             if there is not None and there.id not in {row.id for row in replaced}:  # another process was faster
                 tags.attach(writer.connection, there.id, self.request.tags)
+                changed = meta.merge(writer.connection, there.id, self.request.meta)
+                if candidate.original is not None:
+                    originals.keep(writer.connection, candidate.original)
                 title = Path(candidate.path).name or there.title
-                return AddedFile(path=candidate.path or None, title=title, status="skipped", document_id=there.id)
+                reason = meta_said(changed) if changed else ""
+                return AddedFile(
+                    path=candidate.path or None, title=title, status="skipped", document_id=there.id, reason=reason
+                )
             documents.delete(writer.connection, [row.id for row in replaced])
-            carried = [tag for row in replaced for tag in row.tags]
+            carried = [tag for row in replaced for tag in row.tags if tag not in row.stated_tags]
             document = document_of(candidate, passages, self.request, carried)
+            document, is_as_ruled = self._owned(writer, document)
             own = {c.text_hash: new_vectors[c.text_hash] for c in document.chunks if c.text_hash in new_vectors}
             document_id = writer.insert(document, own, self.model.spec.key, seq=seq)
+            if not is_as_ruled:
+                sources.outdate(writer.connection, document_id)
             failures.forget(writer.connection, candidate.path)
         self.chunk_count += len(document.chunks)
         self.warnings += [f"{document.title}: {warning}" for warning in passages.warnings]
@@ -237,8 +280,29 @@ class Adding:
             status="replaced" if replaced else "added",
             document_id=document_id,
             chunks=len(document.chunks),
+            redacted=sum(passages.redacted.values()),
             reason="" if replaced else _earlier_stays(candidate),
         )
+
+    def _append(
+        self, writer: Writer, candidate: Candidate, grown: Grown, passages: Passages, new: dict[bytes, vectors.Vectors]
+    ) -> AddedFile:
+        file = append(writer, candidate, grown, passages, self.request, new, self.model.spec.key)
+        self.chunk_count += file.chunks
+        self.warnings += [f"{file.title}: {warning}" for warning in passages.warnings]
+        return file
+
+    def _owned(self, writer: Writer, document: NewDocument) -> tuple[NewDocument, bool]:
+        """The document with its source and that one's tags, and whether it was read as the source's rules say."""
+        source = self.source
+        if source is None and document.source_path:
+            source = owner(writer.connection, document.source_path, self.data_dir)
+        if source is None:
+            return document, True
+        rules = SourceRules.of(source)
+        tags_of_all = tuple(dict.fromkeys((*document.tags, *rules.tags)))
+        owned = msgspec.structs.replace(document, source_id=source.id, tags=tags_of_all)
+        return owned, self.source is not None or rules.reads_as_usual
 
     def _remember(self, writer: Writer, candidate: Candidate, outcome: Unread) -> AddedFile:
         """Record a file that gave no passages, so that it is not tried again until it changes."""

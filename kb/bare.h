@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -67,6 +68,7 @@ __attribute__((used)) void kb_begin(long *stack)
 #define CALL5(name, a, b, c, d, e) kernel(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 #define END(code) kernel(SYS_exit_group, code, 0, 0, 0, 0, 0)
 #define USER() (uid_t) kernel(SYS_geteuid, 0, 0, 0, 0, 0, 0)
+#define STATUS(path, into) CALL5(newfstatat, AT_FDCWD, path, into, 0, 0)
 #define FOLDER(into, room) (CALL3(getcwd, into, room, 0) > 0)
 #define WAIT_FOR_ROOM(room) CALL5(ppoll, room, 1, NULL, NULL, 0)
 
@@ -101,6 +103,7 @@ static long or_errno(long answer)
 #define CALL5(name, a, b, c, d, e) or_errno(name(a, b, c, d, e))
 #define END(code) _exit(code)
 #define USER() geteuid()
+#define STATUS(path, into) or_errno(stat(path, into))
 #define FOLDER(into, room) (getcwd(into, room) != NULL)
 #define WAIT_FOR_ROOM(room) poll(room, 1, -1)
 #define memory malloc

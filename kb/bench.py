@@ -16,13 +16,24 @@ import msgspec
 from index import documents
 from index.atomic import replace_file
 from index.store import reading
-from kb import fixture, measures
+from kb import fixture, measures, rerank
 from kb.errors import BadRequest, NotFound
 from kb.fixture import Library, Question
+from kb.retrieve import Mode
 from kb.search import Request, search
 from kb.settings import Settings
-from kb.wire import BenchAnswer, BenchChange, BenchComparison, BenchOutcome, BenchQuery, BenchSummary, SearchAnswer
+from kb.wire_bench import BenchAnswer, BenchChange, BenchComparison, BenchOutcome, BenchQuery, BenchSummary
+from kb.wire_search import SearchAnswer
 
+BACKENDS: dict[str, tuple[Mode, bool]] = {
+    "keyword": ("keyword", False),
+    "semantic": ("semantic", False),
+    "hybrid": ("hybrid", False),
+    "rerank": ("hybrid", True),
+}
+"""How each is searched, and whether a reranker reads the hits, whatever the settings say."""
+NOT_RERANKED = "not reranked"
+"""How the warning of such a search begins (`kb.search`)."""
 NDCG_AT = 10
 CHANGED = 1e-6
 """A greater difference of nDCG is a change; a smaller one is rounding."""
@@ -31,8 +42,10 @@ CHANGED = 1e-6
 def bench(data_dir: Path, settings: Settings, path: Path, backends: Sequence[str], k: int) -> BenchAnswer:
     """Ask each backend every question of the fixture. `k`: of precision and recall, where a question has none of its own.
 
-    Raises NotFound and BadRequest for the fixture, StoreMissing, and ModelMissing where `semantic` is asked.
+    No backend named: all of them, `rerank` where there is a reranker. Raises NotFound and BadRequest for the fixture,
+    StoreMissing, and ModelMissing where `semantic` is asked.
     """
+    backends = backends or [name for name in BACKENDS if name != "rerank" or not rerank.unavailable(settings.search)]
     questions = fixture.load(path).queries
     with reading(data_dir, settings.storage.lock_timeout_s) as reader:
         library = Library(documents.page_of(reader.connection, None, limit=None, offset=0))
@@ -46,7 +59,7 @@ def bench(data_dir: Path, settings: Settings, path: Path, backends: Sequence[str
     )  # fmt: skip
     return BenchAnswer(
         fixture=str(path), backends=tuple(answers), summary=tuple(_summary(queries, tuple(answers))), queries=queries,
-        warnings=(*_absent(questions, library), *_other_modes(answers)),
+        warnings=(*_absent(questions, library), *_other_modes(answers), *_not_reranked(answers)),
     )  # fmt: skip
 
 
@@ -99,8 +112,9 @@ def load(path: Path) -> BenchAnswer:
 
 
 def _ask(data_dir: Path, settings: Settings, backend: str, questions: Sequence[Question], k: int) -> list[SearchAnswer]:
+    mode, reranks = BACKENDS[backend]
     requests = [
-        Request(query=question.query, top=max(NDCG_AT, question.cutoff or k), mode=backend, group=True)  # type: ignore[arg-type]
+        Request(query=question.query, top=max(NDCG_AT, question.cutoff or k), mode=mode, group=True, rerank=reranks)
         for question in questions
     ]
     return search(data_dir, settings, [requests[0], *requests])[1:]  # the first one loads the model
@@ -168,8 +182,16 @@ def _absent(questions: Sequence[Question], library: Library) -> Iterator[str]:
 def _other_modes(answers: dict[str, list[SearchAnswer]]) -> Iterator[str]:
     """Where something else ran than was asked for, such as keyword for hybrid without a model."""
     for backend, given in answers.items():
-        if given[0].mode != backend:
+        if given[0].mode != BACKENDS[backend][0]:
             yield f"{backend} was run as {given[0].mode}: {' '.join(given[0].warnings)}"
+
+
+def _not_reranked(answers: dict[str, list[SearchAnswer]]) -> Iterator[str]:
+    """How often the fused order stood, and the first reason for it."""
+    given = answers.get("rerank", [])
+    reasons = [warning for answer in given for warning in answer.warnings if warning.startswith(NOT_RERANKED)]
+    if reasons:
+        yield f"{len(reasons)} of {len(given)} queries were {reasons[0]}"
 
 
 def _ndcg(query: BenchQuery, backend: str) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from index import database, documents, filters
+from index import database, documents, filters, originals
 from index.filters import Filter
 from index.rows import ChunkRow, DocumentRow
 from index.store import reading
@@ -16,6 +16,7 @@ from kb.chunk.pack import joined
 from kb.citing import chunk_text, is_stale, summary
 from kb.errors import BadRequest, NotFound
 from kb.read.decode import read_text
+from kb.transcripts import TYPE as TRANSCRIPT
 from kb.wire import GetAnswer, ListAnswer, ShowAnswer
 
 LINE_TYPES = frozenset({"markdown", "text", "code", "data"})
@@ -44,10 +45,20 @@ def show(data_dir: Path, reference: str) -> ShowAnswer:
     with reading(data_dir) as reader, database.snapshot(reader.connection):
         row = resolve.document_rows(reader.connection, reference)[0]
         chunks = documents.chunks_of(reader.connection, row.id)
+        original = originals.name_of(reader.connection, row.content_hash)
     return ShowAnswer(
         document=summary(row), extractor=row.extractor, content_hash=row.content_hash, metadata=row.metadata,
-        chunks=tuple(chunk_text(chunk) for chunk in chunks),
+        original=original, chunks=tuple(chunk_text(chunk) for chunk in chunks),
     )  # fmt: skip
+
+
+def original(data_dir: Path, reference: str) -> Iterator[bytes]:
+    """The file of a document as it was, in pieces. Raises NotFound where it was not kept."""
+    with reading(data_dir) as reader, database.snapshot(reader.connection):
+        row = resolve.document_rows(reader.connection, reference)[0]
+        if originals.name_of(reader.connection, row.content_hash) is None:
+            raise NotFound(f"the original of {row.title} is not kept", "kb add --keep-original FILE keeps it")
+        yield from originals.pieces(reader.connection, row.content_hash)
 
 
 def get(data_dir: Path, reference: str, part: Part) -> GetAnswer:
@@ -100,6 +111,8 @@ def _lines(
     if row.doc_type in LINE_TYPES and row.source_path and not is_stale(row):
         return touching, "\n".join(_lines_of(row.source_path)[first - 1 : last]), ()
     text = joined((chunk.text, chunk.metadata) for chunk in touching)
+    if row.doc_type == TRANSCRIPT and not is_stale(row):  # a line of a log is JSON, which nobody wants to read
+        return touching, text, ()
     return touching, text, ("the file has changed or is gone: these are the stored chunks that held the lines",)
 
 

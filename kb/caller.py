@@ -31,6 +31,8 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
     started: float
     """`perf_counter` when the request came."""
     is_this_process: bool = True
+    names_a_store: bool = False
+    """Whether it said --store; then the environment here has that store's folder."""
 
     def absolute(self, path: str) -> str:
         """The path verbatim from the root: `~` expanded, links unresolved."""

@@ -14,13 +14,20 @@ from typing import Literal
 
 import msgspec
 
-from index import documents, failures, store, tags
+from index import documents, failures, meta, originals, sources, store, tags
+from index.originals import Packed
 from index.rows import DocumentRow, FailureRow
 from index.store import Reader
-from kb import journal
+from kb import journal, transcripts
+from kb.dating import modified_at
 from kb.detect import detect
 from kb.errors import KbError, UnreadableFile
+from kb.meta import said as meta_said
+from kb.originals import packed
 from kb.settings import Settings
+from kb.sourcerules import owner
+from kb.transcripts import TYPE as TRANSCRIPT
+from kb.transcripts import Grown
 from kb.walk import Rules, Walk
 from kb.wire import AddedFile
 
@@ -44,11 +51,20 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     password: str | None = None
     pdf_engine: Literal["auto", "docling", "pymupdf"] | None = None
     """Overrides the setting."""
+    keep_original: bool | None = None
+    """Overrides the setting."""
+    scrub: bool | None = None
+    """Overrides the setting."""
+    meta: dict[str, str] = {}
+    """What the documents are given besides what their readers find."""
 
     @property
     def tries_again(self) -> bool:
         """A password or a type is something new to try."""
         return self.retry or self.password is not None or self.doc_type is not None
+
+    def keeps_originals(self, settings: Settings) -> bool:
+        return settings.ingestion.keep_original if self.keep_original is None else self.keep_original
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +79,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     earlier: tuple[DocumentRow, ...] = ()
     """The versions of this file that are in the store, newest first."""
     warning: str | None = None
+    grown: Grown | None = None
+    """The version of it that this one only adds to."""
+    original: Packed | None = None
+    """Its bytes, where they are to be kept."""
 
 
 class Candidates:
@@ -88,7 +108,8 @@ class Candidates:
 
         Raises KbError only where one file was named and cannot be looked at.
         """
-        for path, named in self.walk.files(self.request.paths):
+        for name, named in self.walk.files(self.request.paths):
+            path = Path(name)
             try:
                 yield self._look(path)
             except OSError as error:
@@ -110,7 +131,11 @@ class Candidates:
         status = path.stat()
         earlier, failure = self._known(path)
         unchanged = next((row for row in earlier if _same_stat(row, status)), None)
-        content_hash = unchanged.content_hash if unchanged else hash_file(path)
+        grown = None
+        if unchanged:
+            content_hash, size = unchanged.content_hash, unchanged.size
+        else:
+            content_hash, size, grown = self._hashed(path, status, earlier)
         if failure and failure.content_hash == content_hash and not self.request.tries_again:
             return _failed_before(path, failure)
         if content_hash in self._seen:
@@ -118,11 +143,22 @@ class Candidates:
         self._seen[content_hash] = str(path)
         if settled := self._settled(path, content_hash, status, earlier):
             return settled
-        detected = detect(path, doc_type=self.request.doc_type)
+        detected = detect(path, doc_type=TRANSCRIPT if grown else self.request.doc_type)
         return Candidate(
-            path=str(path), content_hash=content_hash, mtime_ns=status.st_mtime_ns, size=status.st_size,
-            doc_type=detected.doc_type, earlier=tuple(earlier), warning=detected.warning,
+            path=str(path), content_hash=content_hash, mtime_ns=status.st_mtime_ns, size=size,
+            doc_type=detected.doc_type, earlier=tuple(earlier), warning=detected.warning, grown=grown,
         )  # fmt: skip
+
+    def _hashed(
+        self, path: Path, status: os.stat_result, earlier: Sequence[DocumentRow]
+    ) -> tuple[str, int, Grown | None]:
+        """The hash of a file, of how many bytes that is, and which transcript it goes on with, if it does."""
+        last = earlier[0] if earlier else None
+        may_go_on = self.request.doc_type in {None, TRANSCRIPT}
+        if self.reader and last and last.doc_type == TRANSCRIPT and may_go_on and status.st_size > last.size:
+            found = transcripts.look(self.reader.connection, last, path)
+            return found.content_hash, found.size, found.grown
+        return *hash_file(path), None
 
     def _known(self, path: Path) -> tuple[list[DocumentRow], FailureRow | None]:
         if self.reader is None:
@@ -139,35 +175,62 @@ class Candidates:
             return None
         moved = row.source_path not in {None, str(path)} and not os.path.lexists(row.source_path or "")
         outdated = [other.id for other in earlier if other.id != row.id] if self.request.replace else []
-        self._note_changes(row, path, status, outdated, moved=moved)
+        said = self._note_changes(row, path, status, outdated, moved=moved)
         if moved:
-            reason = f"was {row.source_path}"
+            reason = "; ".join([f"was {row.source_path}", *said])
             return AddedFile(path=str(path), title=row.title, status="moved", document_id=row.id, reason=reason)
-        elsewhere = "" if row.source_path == str(path) else f"the same content as {row.source_path or row.title}"
-        return skipped(path, row.id, elsewhere)
+        elsewhere = [] if row.source_path == str(path) else [f"the same content as {row.source_path or row.title}"]
+        return skipped(path, row.id, "; ".join([*elsewhere, *said]))
 
     def _note_changes(
         self, row: DocumentRow, path: Path, status: os.stat_result, outdated: Sequence[int], *, moved: bool
-    ) -> None:
-        """The new path of a moved file, the new time of a touched one, tags that it does not have yet.
+    ) -> list[str]:
+        """The new path of a moved file, the new time of a touched one, tags, meta and an original that it does not have yet.
 
-        `outdated`: other versions of the file, which `--replace` takes away.
+        `outdated`: other versions of the file, which `--replace` takes away. Returns what is to be said of it.
         """
         touched = row.source_path == str(path) and not _same_stat(row, status)
         new_tags = set(self.request.tags) - set(row.tags)
-        if self.request.dry_run or not (moved or touched or new_tags or outdated):
-            return
+        new_meta = self.request.meta.items() - meta.given(row.metadata).items()
+        lacks_original = self._lacks_original(row)
+        if self.request.dry_run or not (moved or touched or new_tags or new_meta or outdated or lacks_original):
+            return []
+        original = packed(str(path), row.content_hash) if lacks_original else None
         with (
             store.writing(self.data_dir, self.settings.storage.lock_timeout_s) as writer,
             writer.transaction() as seq,
         ):
             if moved:
-                title = path.stem if row.title == Path(row.source_path or "").stem else row.title
+                title = title_after_move(row, str(path))
                 documents.rename(writer.connection, row.id, str(path), title, seq=seq)
+                source = owner(writer.connection, str(path), self.data_dir)
+                sources.adopt(writer.connection, row.id, source.id if source else None)
             if moved or touched:
-                documents.touch(writer.connection, row.id, status.st_mtime_ns)
+                written = modified_at(status.st_mtime_ns, row.metadata)
+                documents.touch(writer.connection, row.id, status.st_mtime_ns, written)
             documents.delete(writer.connection, outdated)
             tags.attach(writer.connection, row.id, sorted(new_tags))
+            said = [meta_said(meta.merge(writer.connection, row.id, self.request.meta))] if new_meta else []
+            if isinstance(original, Packed):
+                originals.keep(writer.connection, original)
+                return [*said, "its original is kept now"]
+        return [*said, original] if original else said
+
+    def _lacks_original(self, row: DocumentRow) -> bool:
+        return (
+            self.reader is not None
+            and self.request.keeps_originals(self.settings)
+            and not row.metadata.get("redacted")
+            and originals.name_of(self.reader.connection, row.content_hash) is None
+        )
+
+
+def title_after_move(row: DocumentRow, path: str) -> str:
+    """A title that is the file's name goes with the file."""
+    is_name = row.title_is_name
+    if is_name is None:
+        is_name = row.title == Path(row.source_path or "").stem
+    return Path(path).stem if is_name else row.title
 
 
 def printable_path(path: Path) -> str:
@@ -175,10 +238,10 @@ def printable_path(path: Path) -> str:
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def hash_file(path: Path) -> str:
-    """sha256 of the file's bytes, hex."""
+def hash_file(path: Path) -> tuple[str, int]:
+    """sha256 of the file's bytes, hex, and how many they are: more than a moment before, where somebody writes to it."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
 
 
 def skipped(path: Path, document_id: int | None, reason: str) -> AddedFile:

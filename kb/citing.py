@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from index import meta
 from index.rows import ChunkRow, DocumentRow
 from kb.wire import ChunkText, DocumentSummary
 
@@ -30,7 +31,7 @@ def summary(row: DocumentRow) -> DocumentSummary:
     return DocumentSummary(
         document_id=row.id, title=row.title, path=row.source_path, type=row.doc_type, tags=row.tags,
         language=row.language, chunks=row.chunk_count, size=row.size, created_at=row.created_at,
-        modified_at=row.modified_at, stale=is_stale(row),
+        modified_at=row.modified_at, stale=is_stale(row), meta=meta.given(row.metadata),
     )  # fmt: skip
 
 

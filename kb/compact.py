@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from index import database, projections, vectors
+from index import database, projections, unembedded, vectors
 from index.matrix import Matrix
 from index.store import built_with, writing
 from kb import switch
@@ -27,7 +27,9 @@ def compact(data_dir: Path, *, vacuum: bool, lock_timeout_s: float) -> CompactAn
         before = Matrix.open(projections.matrix_folder(data_dir)).header.rows
         begun = switch.begun(connection)
         with writer.transaction():
-            purged = vectors.purge(connection, {built_with(connection).model_key, begun or ""})
+            models = {built_with(connection).model_key, begun or ""}
+            purged = vectors.purge(connection, models)
+            unembedded.purge(connection, models)
         with database.snapshot(connection):
             after = projections.rebuild_matrix(connection, projections.matrix_folder(data_dir)).header.rows
             projections.rebuild_lexical(connection, projections.lexical_folder(data_dir))

@@ -9,9 +9,11 @@ from pathlib import Path
 from kb import settings
 from kb.add import built_with
 from kb.model import Model, choose
-from kb.settings import Loaded, Setting
+from kb.provider import endpoint
+from kb.settings import Loaded, Setting, Settings
 from kb.wire import ConfigAnswer, SettingValue
 from models.errors import ModelError
+from models.service import shown
 
 
 def describe(data_dir: Path, loaded: Loaded, environ: Mapping[str, str]) -> ConfigAnswer:
@@ -23,7 +25,7 @@ def describe(data_dir: Path, loaded: Loaded, environ: Mapping[str, str]) -> Conf
         warnings.append(f"{error.message} {error.hint}")
     return ConfigAnswer(
         data_dir=str(data_dir),
-        settings=tuple(_value(setting, model) for setting in settings.table(loaded)),
+        settings=tuple(_value(setting, model, loaded.settings) for setting in settings.table(loaded)),
         warnings=tuple(warnings),
     )
 
@@ -34,11 +36,16 @@ def _meaningless(name: str) -> str:
     return f"{name} is no setting; did you mean {similar[0]}?" if similar else f"{name} is no setting"
 
 
-def _value(setting: Setting, model: Model | None) -> SettingValue:
+def _value(setting: Setting, model: Model | None, loaded: Settings) -> SettingValue:
     value, note = setting.value, ""
+    sent_to = endpoint(loaded.embedding)
+    if setting.key in {"embedding.url", "search.rerank_url"}:
+        value = shown(value)
+    if setting.key == "embedding.provider" and sent_to:
+        note = f"all texts and queries are sent to {sent_to}"
     if model is not None:
         if setting.key == "embedding.model" and value is None:
             value, note = model.spec.name, "the store's own model, or the default where there is no store"
-        if setting.key.endswith("max_tokens") and value > model.room():
+        if setting.key.startswith("chunking") and setting.key.endswith("max_tokens") and value > model.room():
             note = f"capped at {model.room()}, what {model.spec.name} sees of a text"
     return SettingValue(key=setting.key, value=value, origin=setting.origin, variable=setting.variable, note=note)

@@ -45,6 +45,8 @@ def detect(path: Path, *, doc_type: str | None = None) -> Detected:
         return Detected(known_type(doc_type))
     by_name = type_of_name(path)
     head = _head(path)
+    if by_name in {"data", "text"} and _is_transcript(path):
+        return Detected("transcript")
     by_content = _type_of_content(path, head)
     if by_content and by_content != by_name:
         said = f"named {path.suffix}" if path.suffix else "without an extension"
@@ -92,6 +94,12 @@ def _head(path: Path) -> bytes:
         raise NotFound(f"{path}: no such file", "check the path") from error
     except OSError as error:
         raise UnreadableFile(f"{path}: {error.strerror}", "check that it is a file that you may read") from error
+
+
+def _is_transcript(path: Path) -> bool:
+    from kb.read import transcript  # a search asks for the names of the types only
+
+    return transcript.is_likely(path)
 
 
 def _type_of_content(path: Path, head: bytes) -> str | None:

@@ -38,6 +38,8 @@ class Exit(IntEnum):
     """The model is missing or damaged."""
     PARTIAL = 7
     """Some files failed, or some checks did; the rest was done."""
+    OUT_OF_STEP = 8
+    """Files of a source are not what the store remembers (`kb scan`), or `kb sync` left it so, since too much was gone."""
     INTERRUPTED = 130
     """Ctrl-C. Everything committed so far is kept."""
 

@@ -14,7 +14,7 @@ from index.query import ParsedQuery, Phrase, Word
 from index.rows import ChunkRow
 from kb.fuse import Fused
 from kb.ranking import Ranking
-from kb.wire import ExplainedList, ExplainedRerank, Explanation, HitSource, TermMatch
+from kb.wire_search import ExplainedList, ExplainedRerank, Explanation, HitSource, TermMatch
 
 DIGITS = 9
 """More than scores have, so that the parts add up to the score in all of its digits."""

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from index import documents, tags
+from index import documents, meta, sources, tags
 from index.rows import ChunkRow, DocumentRow
 from kb.citing import is_stale, lines_of
 from kb.explain import Explainer
 from kb.ranking import Ranking
-from kb.wire import FoundBy, FusedHit, Hit, HitSource, ScoreBreakdown, TagContext
+from kb.wire_search import FoundBy, FusedHit, Hit, HitSource, ScoreBreakdown, SourceContext, TagContext
 
 ROWS_A_QUERY = 500
 """Chunks looked up in SQLite at once."""
@@ -69,10 +69,10 @@ def hits_of(
         Hit(
             chunk_id=chunk.id, score=_rounded(score),
             score_breakdown=_breakdown(ranking.shares.get(chunk.id), ranking.cosines.get(chunk.id)),
-            text=chunk.text, source=source, tag_contexts=contexts,
+            text=chunk.text, source=source, tag_contexts=contexts, source_context=context,
             explain=None if explainer is None else explainer.explain(chunk, source),
         )
-        for (chunk, _, score), (source, contexts) in zip(page, _cited(connection, page), strict=True)
+        for (chunk, _, score), (source, contexts, context) in zip(page, _cited(connection, page), strict=True)
     ]  # fmt: skip
 
 
@@ -90,26 +90,33 @@ def fused_hits_of(
                 _most(ranking.shares.get(chunk.id) for ranking in rankings),
                 _most(ranking.cosines.get(chunk.id) for ranking in rankings),
             ),
-            text=chunk.text, source=source, tag_contexts=contexts, found_by=found[chunk.id],
+            text=chunk.text, source=source, tag_contexts=contexts, source_context=context, found_by=found[chunk.id],
         )
-        for (chunk, _, score), (source, contexts) in zip(page, _cited(connection, page), strict=True)
+        for (chunk, _, score), (source, contexts, context) in zip(page, _cited(connection, page), strict=True)
     ]  # fmt: skip
 
 
 def _cited(
     connection: sqlite3.Connection, page: Sequence[Scored]
-) -> Iterator[tuple[HitSource, tuple[TagContext, ...]]]:
-    """Where each chunk stands, and what its document's tags mean."""
+) -> Iterator[tuple[HitSource, tuple[TagContext, ...], SourceContext | None]]:
+    """Where each chunk stands, and what its document's tags and source mean."""
     described = tags.descriptions(connection, {tag for _, document, _ in page for tag in document.tags})
+    of = {document.source_id for _, document, _ in page if document.source_id is not None}
+    named = {
+        source_id: SourceContext(name=name, description=description)
+        for source_id, (name, description) in sources.described(connection, of).items()
+    }
     for chunk, document, _ in page:
         source = HitSource(
             document_id=document.id, title=document.title, path=document.source_path, type=document.doc_type,
             page=chunk.page, lines=lines_of(chunk), heading=chunk.heading, chunk_index=chunk.chunk_index,
             total_chunks=document.chunk_count, tags=document.tags, stale=is_stale(document),
+            meta=meta.given(document.metadata),
         )  # fmt: skip
         yield (
             source,
             tuple(TagContext(tag=tag, description=described[tag]) for tag in document.tags if tag in described),
+            None if document.source_id is None else named.get(document.source_id),
         )
 
 

@@ -8,12 +8,13 @@ from index import store
 from kb.add import built_with
 from kb.jobs import docling_folder
 from kb.model import choose
+from kb.provider import endpoint
 from kb.rerank import located
 from kb.settings import Settings
 from kb.wire import InitAnswer
 from models.errors import ModelMissing
 from models.known import resolve
-from models.locate import locate
+from models.locate import ModelFiles, locate
 from models.rerankerfiles import RerankerFiles, full_name
 
 
@@ -25,22 +26,19 @@ def init(
     Raises HubUnreachable, ModelMissing, ModelUnusable.
     """
     built = built_with(data_dir, settings)
-    wanted = resolve(name) if name else choose(settings.embedding, built, data_dir=data_dir).spec.name
-    try:
-        files = locate(wanted)
-    except ModelMissing:
-        from models.fetch import fetch
-
-        files = fetch(wanted)
+    path = endpoint(settings.embedding)  # of a service: there is nothing to fetch
+    if not path:
+        files = _files(resolve(name) if name else choose(settings.embedding, built, data_dir=data_dir).spec.name)
+        name, path = files.spec.name, str(files.onnx)
     if docling:
         from kb.read.pdf import prefetch
 
         prefetch(docling_folder(data_dir))
     second = _reranker(reranker) if reranker else None
-    model = choose(settings.embedding, built, files.spec.name, data_dir=data_dir)
+    model = choose(settings.embedding, built, name, data_dir=data_dir)
     if built is None:
         store.create(data_dir, model.built_with, settings.storage.lock_timeout_s)
-    warnings = []
+    warnings = [model.missing] if model.missing else []
     if built is not None and built.model_name != model.spec.name:
         warnings.append(
             f"the store was built with {built.model_name}: kb reindex --model {model.spec.name} switches it"
@@ -48,10 +46,19 @@ def init(
     if second is not None and second.name != full_name(settings.search.rerank_model):
         warnings.append(f"searches rerank with it when search.rerank_model (KB_RERANK_MODEL) is {second.name}")
     return InitAnswer(
-        data_dir=str(data_dir), model=model.spec.name, model_path=str(files.onnx), created=built is None,
+        data_dir=str(data_dir), model=model.spec.name, model_path=path, created=built is None,
         reranker=second.name if second else None, reranker_path=str(second.onnx) if second else None,
         warnings=tuple(warnings),
     )  # fmt: skip
+
+
+def _files(name: str) -> ModelFiles:
+    try:
+        return locate(name)
+    except ModelMissing:
+        from models.fetch import fetch
+
+        return fetch(name)
 
 
 def _reranker(name: str) -> RerankerFiles:

@@ -13,7 +13,8 @@ import signal
 import sys
 
 from kb import __version__
-from kb.protocol import ERR, FORWARDED_VERBS, OUT, Frame, ask, encode_request, run_folder
+from kb.protocol import ERR, FORWARDED_VERBS, OUT, Frame, ask, encode_request
+from kb.whichstore import run_folder
 
 OFF = frozenset({"off", "false", "0", "no"})
 """Of KB_DAEMON, in any case."""
@@ -45,7 +46,7 @@ def _ask() -> list[Frame] | None:
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        folder = run_folder(os.environ)
+        folder = run_folder(os.environ, os.getcwd())  # noqa: PTH109
         return ask(folder, encode_request(__version__, "run", sys.argv[1:])) if folder else None
     except OSError:  # the working directory has been deleted
         return None

@@ -127,12 +127,34 @@ static bool may_be_forwarded(int argc, char **argv, char **variables)
     return argc > 1 && is_among(forwarded_verbs, argv[1], true, false) && !(daemon != NULL && is_among(off, daemon, true, true));
 }
 
+/* The .kb of this folder, or of the nearest one above it, that is ours (kb/whichstore.py); NULL where there is none. */
+static const char *nearest_store(const char *working_folder)
+{
+    static const char name[] = "/.kb";
+    static char path[PATH_MAX + sizeof name];
+    struct stat status;
+    for (size_t size = length(working_folder);;) {
+        struct sink sink = {path, 0};
+        put(&sink, working_folder, size > 1 ? size : 0); /* not //.kb */
+        put_string(&sink, name);
+        if (STATUS(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == USER())
+            return path;
+        if (size <= 1)
+            return NULL;
+        while (working_folder[--size] != '/')
+            ;
+        size = size > 0 ? size : 1;
+    }
+}
+
 /* Where the socket is; false where finding the data directory takes more than HOME (as `~someone` does), or room for it. */
-static bool run_folder(char **variables, char *path, size_t room)
+static bool run_folder(char **variables, const char *working_folder, char *path, size_t room)
 {
     const char *folder = variable(variables, "KB_DATA_DIR="), *home = "";
     struct sink sink = {path, 0};
     if (folder == NULL || *folder == '\0')
+        folder = nearest_store(working_folder);
+    if (folder == NULL)
         folder = "~/.kb";
     if (*folder == '~') {
         folder++;
@@ -227,13 +249,11 @@ static void put_request(struct sink *sink, int argc, char **argv, char **variabl
             put_string(sink, *variables);
 }
 
-/* The request of this process, its length in front; NULL without a working directory or memory. */
-static char *encode_request(int argc, char **argv, char **variables, size_t *size)
+/* The request of this process, its length in front; NULL without memory. */
+static char *encode_request(int argc, char **argv, char **variables, const char *folder, size_t *size)
 {
-    static char usual[USUAL_REQUEST], folder[PATH_MAX];
+    static char usual[USUAL_REQUEST];
     struct sink counted = {NULL, 0}, sink = {usual, 0};
-    if (!FOLDER(folder, sizeof folder) || *folder != '/')
-        return NULL;
     put_request(&counted, argc, argv, variables, folder);
     if (counted.size > sizeof usual && (sink.into = memory(counted.size)) == NULL)
         return NULL;
@@ -333,13 +353,14 @@ static void deliver(const struct reply *reply)
 static void early(int argc, char **argv, char **variables)
 {
     static unsigned char usual[USUAL_REPLY];
-    static char folder[PATH_MAX];
+    static char working_folder[PATH_MAX], run[2 * PATH_MAX];
     struct reply reply = {usual, 0, sizeof usual};
     size_t size;
-    if (!may_be_forwarded(argc, argv, variables) || !run_folder(variables, folder, sizeof folder))
+    if (!may_be_forwarded(argc, argv, variables) || !FOLDER(working_folder, sizeof working_folder) || *working_folder != '/' ||
+        !run_folder(variables, working_folder, run, sizeof run))
         return;
-    char *request = encode_request(argc, argv, variables, &size);
-    int daemon = request != NULL ? connect_to_daemon(folder) : -1;
+    char *request = encode_request(argc, argv, variables, working_folder, &size);
+    int daemon = request != NULL ? connect_to_daemon(run) : -1;
     if (daemon < 0)
         return;
     hold_back_closed_pipes(true); /* a closed stdout or daemon is an answer of write() */

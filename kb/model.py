@@ -2,28 +2,51 @@
 
 The configuration's model, else the one the store was built with, else the default. Loading is left until a vector is
 needed: counting tokens does not need onnxruntime, and a missing model need not stop a keyword search.
+
+The model of a service is named `PROVIDER:NAME`, and so are its vectors: a switch of either is a switch of models. The address is
+not part of it, since the same model may be served elsewhere. A store that was built by a service is never reason enough to send
+anything there: that takes `embedding.provider`.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from index.store import BuiltWith
+from kb import provider
 from kb.caller import caller
+from kb.provider import service_of
 from kb.settings import Embedding
 from models.checksum import identified, verify
-from models.errors import ModelMissing
+from models.errors import ModelMissing, ModelUnusable
 from models.known import DEFAULT_MODEL, resolve
 from models.locate import ModelFiles, is_folder, locate, spec_of
 from models.spec import ModelSpec, content_in
 from models.tokenizer import TokenCounter
 
 if TYPE_CHECKING:
-    from models.embedder import Embedder
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from models.embedder import Embedder as LocalEmbedder
+
+
+class Embedder(Protocol):
+    """What makes vectors, on this machine or by a service. Raises ModelError."""
+
+    def embed_passages(self, texts: Sequence[str], batch_size: int = 32) -> NDArray[np.float32]:
+        """Unit rows, float32 (len(texts), dim), in their order; a row that is none belongs to a text that cannot be embedded."""
+        ...
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """A unit vector, float32 (dim,)."""
+        ...
 
 
 class Model(msgspec.Struct, frozen=True):
@@ -35,6 +58,8 @@ class Model(msgspec.Struct, frozen=True):
     missing: str | None = None
     """Why no vector can be made, with the command that mends it; None if the files are here."""
     settings: Embedding = Embedding()
+    endpoint: str = ""
+    """Where its texts and queries are sent; empty: they stay on this machine."""
 
     @property
     def built_with(self) -> BuiltWith:
@@ -54,6 +79,10 @@ class Model(msgspec.Struct, frozen=True):
 
         Only for queries do its threads spin (`embedding.spinning`): passages are embedded beside processes that read.
         """
+        if self.missing and self.endpoint:
+            raise ModelMissing(self.missing)
+        if self.endpoint:
+            return provider.embedder(self.spec, self.settings, for_queries=for_queries)
         files = msgspec.structs.replace(locate(self.spec.name), spec=self.spec)
         status = files.onnx.stat()
         state = status.st_ino, status.st_size, status.st_mtime_ns
@@ -61,7 +90,9 @@ class Model(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=2)
-def _session(files: ModelFiles, data_dir: Path, threads: int, spinning: bool, _state: tuple[int, int, int]) -> Embedder:
+def _session(
+    files: ModelFiles, data_dir: Path, threads: int, spinning: bool, _state: tuple[int, int, int]
+) -> LocalEmbedder:
     """Checked and loaded once in a process, as long as the file stays as it is."""
     from models.embedder import Embedder
 
@@ -74,9 +105,19 @@ def choose(
 ) -> Model:
     """The model in force; `name` overrides the settings. What a folder's files hold is remembered below `data_dir`.
 
-    Raises ModelMissing only where not even the model's numbers are known: an unknown name whose files are not here.
+    Raises ModelMissing only where not even the model's numbers are known: an unknown name whose files are not here; and
+    ModelUnusable where name and provider do not fit.
     """
-    wanted = one_name(name or settings.model or (built.model_name if built else DEFAULT_MODEL))
+    if settings.provider != "onnx":
+        spec = provider.spec_of(settings, built, name)
+        return Model(spec, shipped_tokenizer(), provider.unaskable(settings), settings, provider.endpoint(settings))
+    own = built.model_name if built and not service_of(built.model_name) else DEFAULT_MODEL
+    wanted = one_name(name or settings.model or own)
+    if service := service_of(wanted):
+        raise ModelUnusable(
+            f"{wanted} is the model of a service, and embedding.provider is onnx.",
+            f"Set embedding.provider to {service}, which sends all texts and queries there; or name another model.",
+        )
     missing = None
     try:
         files = identified(locate(wanted), data_dir and data_dir / "run" / "model-folder.json")
@@ -90,6 +131,16 @@ def choose(
 def one_name(name: str) -> str:
     """The name by which a store knows a model, however it was written: a folder has one even when it is gone."""
     return str(Path(caller().absolute(name)).resolve()) if is_folder(name) else resolve(name)
+
+
+def means(written: str, model_name: str) -> bool:
+    """Whether what is written in a configuration is the name of this model: that of a service may go without its provider."""
+    return written in {model_name, as_written(model_name)} or one_name(written) == model_name
+
+
+def as_written(model_name: str) -> str:
+    """A model as `embedding.model` names it, beside `embedding.provider`."""
+    return model_name.partition(":")[2] if service_of(model_name) else model_name
 
 
 def shipped_tokenizer() -> Path:

@@ -16,7 +16,7 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 OUT, ERR, EXIT, DECLINED = 1, 2, 3, 4
 """Kinds of frames: bytes for stdout, for stderr, the exit code (one byte), "ask Python" (empty). The last two end a reply."""
@@ -31,17 +31,6 @@ LENGTH = struct.Struct("<I")
 
 Frame = tuple[int, bytes]
 """Kind and payload."""
-
-
-def run_folder(environ: Mapping[str, str]) -> str | None:
-    """Where the socket is; None where finding the data directory takes more than HOME (as `~someone` does)."""
-    folder = environ.get("KB_DATA_DIR") or "~/.kb"
-    if folder.startswith("~"):
-        home = environ.get("HOME")
-        if home is None or folder[1:2] not in {"", "/"}:
-            return None
-        folder = home + folder[1:]
-    return f"{folder}/run"
 
 
 class Address:

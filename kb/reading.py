@@ -24,6 +24,8 @@ import msgspec
 from kb.chunk import Plan, chunk
 from kb.errors import EncryptedFile, KbError, NoText, UnreadableFile, UnsupportedType
 from kb.read.kinds import reader
+from kb.scrub.documents import scrub_document, scrub_line
+from kb.settings import Scrub
 from kb.types import Chunk, Document, ReadOptions, Source
 from models.session import usable_cores
 from models.tokenizer import TokenCounter
@@ -35,7 +37,7 @@ FILES_A_WORKER = 200
 """A worker is replaced after so many files: PDF and OCR libraries keep memory."""
 JOBS_IN_FLIGHT_A_WORKER = 8
 """Enough that one slow file does not idle the others, few enough that memory stays bounded."""
-LIGHT_TYPES = frozenset({"markdown", "text"})
+LIGHT_TYPES = frozenset({"markdown", "text", "transcript"})
 """Read in milliseconds by code of our own; a few of them are not worth a process."""
 FEW_FILES = 16
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -48,6 +50,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer_path: str
     model_sees: int
     """Tokens of text that the model takes, special tokens and passage prefix left out."""
+    scrub: Scrub = Scrub()
 
 
 class Passages(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +63,8 @@ class Passages(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...]
     warnings: tuple[str, ...]
     chunks: tuple[Chunk, ...]
+    redacted: dict[str, int] = {}
+    """How many secrets of each kind were put out of it."""
 
 
 class Unread(msgspec.Struct, frozen=True):
@@ -77,9 +82,16 @@ Outcome = Passages | Unread
 
 def read_and_chunk(job: Job) -> Outcome:
     """Never raises for what is wrong with the file: that is an `Unread`."""
+    outcome = _read_and_chunk(job)
+    if isinstance(outcome, Unread) and job.scrub.enabled:  # a reason may quote what could not be parsed
+        return msgspec.structs.replace(outcome, reason=scrub_line(outcome.reason), hint=scrub_line(outcome.hint))
+    return outcome
+
+
+def _read_and_chunk(job: Job) -> Outcome:
     try:
         document = reader(job.source.doc_type)(job.source, job.options)
-        return passages(document, job.plan, _counter(job.tokenizer_path), job.model_sees)
+        return passages(document, job.plan, _counter(job.tokenizer_path), job.model_sees, job.scrub)
     except NoText as error:
         return Unread(error.message, error.hint, no_text=True, error=type(error).__name__)
     except KbError as error:
@@ -95,14 +107,16 @@ def read_and_chunk(job: Job) -> Outcome:
         )
 
 
-def passages(document: Document, plan: Plan, counter: TokenCounter, model_sees: int) -> Passages:
-    document = storable(document)
+def passages(document: Document, plan: Plan, counter: TokenCounter, model_sees: int, scrub: Scrub) -> Passages:
+    """The document in chunks, without its secrets: nothing after this has seen them."""
+    document, counts = scrub_document(storable(document), scrub)
     chunks = chunk(document, plan, counter, model_sees)
     if not chunks:
         raise NoText("the document holds no text", "there is nothing to index")
     return Passages(
-        title=document.title, language=document.language, extractor=document.extractor, metadata=document.metadata,
-        tags=document.tags, warnings=document.warnings, chunks=tuple(chunks),
+        title=document.title, language=document.language, extractor=document.extractor,
+        metadata={**document.metadata, "redacted": counts} if counts else document.metadata,
+        tags=document.tags, warnings=document.warnings, chunks=tuple(chunks), redacted=counts,
     )  # fmt: skip
 
 

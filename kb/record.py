@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from index import vectors
+from index import meta, vectors
 from index.rows import NewChunk, NewDocument
 from index.store import utc_now
+from kb import dating
 from kb.candidates import Candidate, Request
 from kb.chunk.context import ARROW
+from kb.meta import metadata_of
 from kb.reading import Passages
 from kb.types import Chunk
 
@@ -24,33 +25,31 @@ def document_of(candidate: Candidate, passages: Passages, request: Request, carr
         source_path=candidate.path or None,
         content_hash=candidate.content_hash,
         doc_type=candidate.doc_type,
-        modified_at=modified_at(candidate, passages.metadata),
+        modified_at=_modified_at(candidate, passages.metadata),
         size=candidate.size,
         extractor=passages.extractor,
         chunks=tuple(_chunk(chunk) for chunk in passages.chunks),
         language=request.language or passages.language,
         mtime_ns=candidate.mtime_ns if candidate.path else None,
-        metadata=passages.metadata,
+        metadata=metadata_of(passages.metadata, {**_carried_meta(candidate, request), **request.meta}),
         tags=tuple(dict.fromkeys(own_tags)),
+        stated_tags=passages.tags,
+        title_is_name=not (request.title or passages.title),
+        original=candidate.original,
     )
 
 
-def modified_at(candidate: Candidate, metadata: dict[str, Any]) -> str:
+def _carried_meta(candidate: Candidate, request: Request) -> dict[str, str]:
+    """What was given to the versions that this one replaces or goes on with, the newest last."""
+    followed = candidate.earlier if request.replace or candidate.grown else ()
+    return {key: value for row in reversed(followed) for key, value in meta.given(row.metadata).items()}
+
+
+def _modified_at(candidate: Candidate, metadata: dict[str, Any]) -> str:
     """The date that the document states itself, else its file's, else now; UTC, ISO 8601."""
-    stated = _moment(metadata.get("date"))
-    if stated is None and not candidate.path:
-        return utc_now()
-    moment = stated or datetime.fromtimestamp(candidate.mtime_ns / 1e9, UTC)
-    return moment.isoformat(timespec="seconds")
-
-
-def _moment(stated: Any) -> datetime | None:
-    """In UTC. A date in words ("last spring"), or outside the calendar, orders nothing: None."""
-    try:
-        moment = datetime.fromisoformat(str(stated))
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+    if not candidate.path:
+        return dating.stated(metadata) or utc_now()
+    return dating.modified_at(candidate.mtime_ns, metadata)
 
 
 def _chunk(chunk: Chunk) -> NewChunk:

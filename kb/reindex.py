@@ -2,22 +2,26 @@
 
 Vectors are committed a batch at a time, so an interruption costs one batch. The old model's vectors serve until the last
 new one is there; then one transaction switches, and `config.yaml` follows (`kb.switch`). The old ones stay until
-`kb compact`.
+`kb compact`. A text that cannot be embedded is marked and holds nothing up (`kb.newvectors`).
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
+import numpy as np
 
-from index import database, matrix, projections, vectors
-from index.store import BuiltWith, Writer, built_with, reading, set_built_with, writing
+from index import database, matrix, projections, unembedded, vectors
+from index.store import UNKNOWN_DIM, BuiltWith, Writer, built_with, reading, set_built_with, writing
+from index.vectors import WaitingText
 from kb import settings as settings_file
 from kb import switch
-from kb.model import Model, choose, one_name
+from kb.model import Embedder, Model, as_written, choose, means
+from kb.newvectors import Made, make, refusal, write_down
 from kb.settings import Settings
 from kb.wire import ReindexAnswer
 from models.errors import ModelMissing
@@ -33,20 +37,27 @@ class Progress(Protocol):
 
 
 def reindex(
-    data_dir: Path, settings: Settings, name: str | None, progress: Progress, environ: Mapping[str, str]
-) -> ReindexAnswer:
-    """Raises ModelMissing where the model's files are not here, before anything is changed."""
+    data_dir: Path, settings: Settings, name: str | None, progress: Progress, environ: Mapping[str, str],
+    *, retry: bool = False,
+) -> ReindexAnswer:  # fmt: skip
+    """`retry`: also the texts that this model could not embed.
+
+    Raises ModelMissing where the model's files are not here, before anything is changed; EmbedderFailed where a service
+    fails: what it made until then is kept.
+    """
     timeout_s = settings.storage.lock_timeout_s
     with reading(data_dir, timeout_s) as reader:
         before = built_with(reader.connection)
-        target = choose(settings.embedding, before, name, data_dir=data_dir)
-        total = vectors.waiting_count(reader.connection, target.spec.key)
+        target = _sized(reader.connection, choose(settings.embedding, before, name, data_dir=data_dir))
         texts = reader.connection.execute("SELECT count(DISTINCT text_hash) FROM chunks").fetchone()[0]
     if target.missing:
         raise ModelMissing(target.missing)
-    progress.start(total)
-    made = _make_vectors(data_dir, settings, target, progress) if total else 0
+    if retry:
+        with writing(data_dir, timeout_s) as writer, writer.transaction():
+            unembedded.forget(writer.connection, target.spec.key)
+    made = _make_vectors(data_dir, settings, target, progress)
     with writing(data_dir, timeout_s) as writer:
+        target = _sized(writer.connection, target)
         if built_with(writer.connection) != target.built_with:
             made += _fill(writer, data_dir, settings, target)
             _switch(writer, target.built_with)
@@ -54,46 +65,73 @@ def reindex(
             with writer.transaction():
                 switch.end(writer, target.spec.name)
         over = _over_limit(writer, target.room())
+        refused = unembedded.count(writer.connection, target.spec.key)
         warnings = switch.finish(writer) + _still_named(environ, target.spec.name)
     return ReindexAnswer(
         model=target.spec.name,
         previous_model=before.model_name,
         embedded=made,
-        reused=max(0, texts - made),
+        reused=max(0, texts - made - refused),
         chunks_over_limit=over,
-        warnings=tuple(warnings),
+        unembedded=refused,
+        warnings=(*warnings, *([refusal(refused)] if refused else [])),
     )
+
+
+def _sized(connection: sqlite3.Connection, target: Model) -> Model:
+    """The model with the size of its vectors, where only they know it: a service is asked for the first time."""
+    if target.spec.dim != UNKNOWN_DIM:
+        return target
+    dim = vectors.dim_of(connection, target.spec.key) or UNKNOWN_DIM
+    return msgspec.structs.replace(target, spec=msgspec.structs.replace(target.spec, dim=dim))
 
 
 def _make_vectors(data_dir: Path, settings: Settings, target: Model, progress: Progress) -> int:
     """Embed what waits, a commit at a time; returns how many texts that were."""
-    made = 0
-    size = settings.embedding.batch_size
-    embedder = target.load(data_dir)
+    count, embedder = 0, None
+    with reading(data_dir) as reader:
+        total = vectors.waiting_count(reader.connection, target.spec.key)
+    progress.start(total)
     while True:
         with reading(data_dir) as reader:
-            waiting = vectors.waiting(reader.connection, target.spec.key, size * BATCHES_A_COMMIT)
+            limit = settings.embedding.batch_size * BATCHES_A_COMMIT
+            waiting = vectors.waiting(reader.connection, target.spec.key, limit) if total else []
         if not waiting:
-            return made
-        rows = embedder.embed_passages([text.embedded_text for text in waiting], size)
-        with writing(data_dir, settings.storage.lock_timeout_s) as writer, writer.transaction() as seq:
-            hashes = [text.text_hash for text in waiting]
-            vectors.insert(writer.connection, hashes, rows, target.spec.key, seq=seq)
-            switch.begin(writer, target.spec.key)
-        made += len(waiting)
+            return count
+        embedder = embedder or target.load(data_dir)
+        made = _made(target, embedder, waiting, settings)
+        with writing(data_dir, settings.storage.lock_timeout_s) as writer:
+            _keep(writer, target, made)
+        if made.failure:
+            raise made.failure
+        count += len(made.vectors)
         progress.advance(len(waiting))
 
 
 def _fill(writer: Writer, data_dir: Path, settings: Settings, target: Model) -> int:
     """Under the lock: what another process added since the last look, so that the switch leaves nothing behind."""
     late = vectors.waiting(writer.connection, target.spec.key, limit=-1)
-    if late:
-        rows = target.load(data_dir).embed_passages(
-            [text.embedded_text for text in late], settings.embedding.batch_size
-        )
+    if not late:
+        return 0
+    made = _made(target, target.load(data_dir), late, settings)
+    _keep(writer, target, made)
+    if made.failure:
+        raise made.failure
+    return len(made.vectors)
+
+
+def _made(target: Model, embedder: Embedder, waiting: list[WaitingText], settings: Settings) -> Made:
+    texts = {text.text_hash: text.embedded_text for text in waiting}
+    return make(target, embedder, texts, settings.embedding.batch_size)
+
+
+def _keep(writer: Writer, target: Model, made: Made) -> None:
+    write_down(writer, target, made)
+    if made.vectors:
         with writer.transaction() as seq:
-            vectors.insert(writer.connection, [text.text_hash for text in late], rows, target.spec.key, seq=seq)
-    return len(late)
+            rows = np.stack(list(made.vectors.values()))
+            vectors.insert(writer.connection, list(made.vectors), rows, target.spec.key, seq=seq)
+            switch.begin(writer, target.spec.key)
 
 
 def _switch(writer: Writer, built: BuiltWith) -> None:
@@ -122,6 +160,6 @@ def _still_named(environ: Mapping[str, str], model_name: str) -> list[str]:
     """What is to be said of a variable that names another model: it is not ours to change."""
     variables = settings_file.variables()["embedding.model"]
     variable = next((variable for variable in variables if environ.get(variable)), None)
-    if variable is None or one_name(environ[variable]) == model_name:
+    if variable is None or means(environ[variable], model_name):
         return []
-    return [f"{variable} still says {environ[variable]}: unset it, or set it to {model_name}"]
+    return [f"{variable} still says {environ[variable]}: unset it, or set it to {as_written(model_name)}"]

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kb.caller import caller
+from kb.envfile import secret
+from kb.errors import BadConfig
 from kb.settings import RERANK_KEY, Search
 from models.errors import ModelError
 from models.locate import is_folder
@@ -89,7 +91,7 @@ def reranker_for(wanted: Search) -> Reranker:
     if wanted.rerank_url:
         from models.remote import RemoteReranker
 
-        key = caller().environ[RERANK_KEY]
+        key = secret(RERANK_KEY)
         return RemoteReranker(
             url=wanted.rerank_url, model=wanted.rerank_model, key=key, timeout_s=wanted.rerank_timeout_s
         )
@@ -110,8 +112,8 @@ def unavailable(wanted: Search) -> str:
         from models.remote import checked
 
         host = checked(wanted.rerank_url).hostname
-        return "" if caller().environ.get(RERANK_KEY) else f"there is no key for {host}: set {RERANK_KEY}"
-    except ModelError as error:
+        return "" if secret(RERANK_KEY) else f"there is no key for {host}: set {RERANK_KEY}"
+    except (ModelError, BadConfig) as error:
         return f"{error.message} {error.hint}".strip()
 
 

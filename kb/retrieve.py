@@ -14,8 +14,9 @@ import msgspec
 
 from index import filters
 from index.errors import ModelMismatch
+from index.filters import Admitted
 from index.lexical import Lexical, LexicalDamaged, LexicalHits
-from index.query import ParsedQuery
+from index.query import ParsedQuery, parse
 from index.store import BuiltWith, Reader, built_with, check_model
 from kb.fuse import Found, Knobs, fuse
 from kb.model import Model, choose
@@ -51,15 +52,17 @@ class Retriever:
         self._model: Model | None = None
         self._embedder: QueryEmbedder | None = None
 
-    def possible_mode(self, mode: Mode, warnings: list[str]) -> Mode:
-        """Keyword instead of hybrid where no vector of the query can be made."""
+    def possible_mode(self, mode: Mode, query: str, warnings: list[str]) -> Mode:
+        """Keyword instead of hybrid where no vector of the query can be made; a service is asked for it now."""
         if mode == "keyword":
             return mode
         built = built_with(self.reader.connection)
         model = self._model = self._model or self._chosen_model(built)
         check_model(built, model.spec.name, model.spec.key)
         try:
-            self._load(model)
+            embedder = self._load(model)
+            if model.endpoint and (meaning := _meaning(query, parse(query))):
+                embedder.embed_query(meaning)  # which it keeps
         except ModelError as error:
             if mode == "semantic":
                 raise
@@ -93,7 +96,7 @@ class Retriever:
         parsed: ParsedQuery,
         vector: Future[Vector] | None,
         depth: int,
-        admitted: frozenset[int] | None,
+        admitted: Admitted | None,
     ) -> Ranking:
         """`vector` may be missing where the mode is `keyword`."""
         if vector is None:
@@ -119,17 +122,18 @@ class Retriever:
             further=nearest.further, fused=hits, total=max(words.total, len(hits)),
         )  # fmt: skip
 
-    def _by_words(
-        self, lexical: Lexical, parsed: ParsedQuery, limit: int, admitted: frozenset[int] | None
-    ) -> LexicalHits:
+    def _by_words(self, lexical: Lexical, parsed: ParsedQuery, limit: int, admitted: Admitted | None) -> LexicalHits:
+        among = (None, ()) if admitted is None else (admitted.documents, admitted.chunks)
         try:
-            return lexical.search(parsed, limit, admitted)
+            return lexical.search(parsed, limit, *among)
         except LexicalDamaged:  # damage inside a segment shows only now
-            return self.reader.rebuilt_lexical().search(parsed, limit, admitted)
+            return self.reader.rebuilt_lexical().search(parsed, limit, *among)
 
-    def _allowed(self, parsed: ParsedQuery, admitted: frozenset[int] | None) -> Ids | None:
-        """The chunks that a vector may find, ascending: of admitted documents, without the words that are excluded."""
-        allowed = None if admitted is None else filters.chunk_ids(self.reader.connection, admitted)
+    def _allowed(self, parsed: ParsedQuery, admitted: Admitted | None) -> Ids | None:
+        """The chunks that a vector may find, ascending: those admitted, without the words that are excluded."""
+        allowed = None
+        if admitted is not None:
+            allowed = filters.chunk_ids(self.reader.connection, admitted.documents, admitted.chunks)
         if not parsed.excluded:
             return allowed
         lexical = self.reader.lexical()

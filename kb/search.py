@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from index import documents, filters
-from index.filters import Filter
+from index.filters import Admitted, Filter
 from index.query import MOST_WORDS, ParsedQuery, parse
 from index.rows import ChunkRow
 from index.store import Reader, reading
@@ -27,7 +27,7 @@ from kb.rerank import NotReranked
 from kb.retrieve import Mode, Retriever
 from kb.settings import Settings
 from kb.together import score_of, together
-from kb.wire import FusedHit, Hit, SearchAnswer, SearchAnswers
+from kb.wire_search import FusedHit, Hit, SearchAnswer, SearchAnswers
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -71,7 +71,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     ranking: Ranking
     hits: list[Hit]
     admits: bool
-    """Whether any document passes the filters."""
+    """Whether anything passes the filters."""
 
 
 def search(data_dir: Path, settings: Settings, requests: Sequence[Request]) -> list[SearchAnswer]:
@@ -114,7 +114,7 @@ class Searcher:
         if not request.query.strip():
             raise BadRequest("the query is empty", 'say what to look for: kb search "words"')
         warnings: list[str] = []
-        look = self._look(request, self.retriever.possible_mode(request.mode, warnings))
+        look = self._look(request, self.retriever.possible_mode(request.mode, request.query, warnings))
         if request.rerank or (request.rerank is None and self.settings.search.rerank):
             look = self._reranked(look, request, warnings)
         warnings += _remarks(look)
@@ -142,7 +142,7 @@ class Searcher:
             vector = self.retriever.vector_of(request.query, parsed)
         for _ in range(TRIES):
             with self.reader.moment():
-                admitted = filters.document_ids(self.reader.connection, request.filter)
+                admitted = filters.admitted(self.reader.connection, request.filter)
                 ranking, hits = self._best(request, mode, parsed, vector, admitted)
             if self.reader.is_of_one_moment:
                 break
@@ -178,7 +178,7 @@ class Searcher:
         mode: Mode,
         parsed: ParsedQuery,
         vector: Future[Vectors] | None,
-        admitted: frozenset[int] | None,
+        admitted: Admitted | None,
     ) -> tuple[Ranking, list[Hit]]:
         """The hits, looked for deeper as long as the best passages belong to too few documents (--group, --per-document)."""
         if parsed.is_only_exclusions or (admitted is not None and not admitted):

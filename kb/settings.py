@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from kb.errors import BadConfig
+from kb.whichstore import said_or_found
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Natural = Annotated[int, msgspec.Meta(ge=0)]
@@ -25,12 +26,26 @@ WORDS_FOR = {"true": True, "1": True, "yes": True, "on": True, "false": False, "
 Fusion = Literal["weighted", "min-max", "deviation", "rrf", "rrf-bonus"]
 RERANK_KEY = "KB_RERANK_KEY"
 """The variable with the key of the service at `search.rerank_url`: a secret, so it is no setting and nothing prints it."""
+EMBEDDING_KEY = "KB_EMBEDDING_KEY"
+"""The same for the service at `embedding.url`."""
 Tokens = Annotated[int, msgspec.Meta(ge=16, le=100_000)]
 
 
 class Embedding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    provider: Literal["onnx", "ollama", "openai"] = "onnx"
+    """onnx: on this machine. Else every text and query is sent to a service: Ollama's, or one that is asked as OpenAI's is."""
+    url: str = ""
+    """Of that service; unset: ollama http://127.0.0.1:11434, openai https://api.openai.com, with the key KB_EMBEDDING_KEY."""
     model: str | None = None
     """Name or folder of the embedding model; unset: the one the store was built with, at first all-MiniLM-L6-v2."""
+    max_tokens: Tokens = 512
+    """What a service's model sees of a text, at most; an estimate by the default model's tokenizer, so set it a fifth below."""
+    timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    """Seconds that a service may take for a batch."""
+    query_timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 4.0
+    """Seconds for a query, in one try; from 5 on, a search gives up waiting for the daemon first."""
+    retries: Annotated[int, msgspec.Meta(ge=0, le=20)] = 3
+    """Further tries where a service is busy or does not answer, after 0.5, 1, 2 ... seconds or as long as it asks for."""
     query_prefix: str | None = None
     """Put before every query; unset: what the model's own configuration says."""
     passage_prefix: str | None = None
@@ -64,6 +79,10 @@ class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """After so many seconds the hits stay as they were; from 5 on, a search gives up waiting for the daemon first."""
     rerank_url: str = ""
     """An address such as https://api.jina.ai/v1/rerank that reads them instead, with KB_RERANK_KEY; it is sent their text."""
+    fresh: bool = False
+    """Look at the sources before each search, and read what is new; the daemon answers none then."""
+    fresh_timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 2.0
+    """How long a search waits for that."""
     daemon: bool = True
     """Let the first search leave a process behind that answers the next ones in milliseconds."""
     daemon_idle_s: Positive = 1800
@@ -125,6 +144,15 @@ class Ingestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Pages a document that may go through OCR."""
     file_timeout_s: Positive = 600
     """A file that takes longer to read is given up."""
+    keep_original: bool = False
+    """Keep files as they are in kb.db too, compressed; `kb get --original` gives them back."""
+
+
+class Scrub(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    enabled: bool = True
+    """Store `[redacted: kind]` in place of passwords, tokens and keys."""
+    emails: bool = False
+    """E-mail addresses too."""
 
 
 class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -133,10 +161,13 @@ class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    env_file: str = ""
+    """A file of NAME=value lines with the keys of remote services, relative to config.yaml; variables and --env-file come first."""
     embedding: Embedding = Embedding()
     search: Search = Search()
     chunking: Chunking = Chunking()
     ingestion: Ingestion = Ingestion()
+    scrub: Scrub = Scrub()
     storage: Storage = Storage()
 
 
@@ -156,10 +187,18 @@ class Loaded(msgspec.Struct, frozen=True):
     """Origin of each key that is not at its default."""
 
 
-def data_dir(environ: Mapping[str, str]) -> Path:
-    """KB_DATA_DIR, else ~/.kb."""
-    folder = Path(environ.get("KB_DATA_DIR") or "~/.kb").expanduser()
-    return Path(os.path.abspath(folder))  # noqa: PTH100  resolve() would rewrite symlinked paths
+def data_dir(environ: Mapping[str, str], folder: str = "") -> Path:
+    """The data directory of whoever works in `folder`; empty: in this process's."""
+    found = Path(said_or_found(environ, folder or _working_directory())).expanduser()
+    return Path(os.path.abspath(found))  # noqa: PTH100  resolve() would rewrite symlinked paths
+
+
+def _working_directory() -> str:
+    """Empty where it has been deleted: then nothing is above it."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except OSError:
+        return ""
 
 
 def load(folder: Path, environ: Mapping[str, str] = os.environ) -> Loaded:
@@ -208,7 +247,7 @@ def variables() -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {}
     for key in keys():
         whole, last = (f"KB_{name.replace('.', '_').upper()}" for name in (key, key.rpartition(".")[2]))
-        table[key] = (last, whole) if last_words[key.rpartition(".")[2]] == 1 else (whole,)
+        table[key] = (last, whole) if last != whole and last_words[key.rpartition(".")[2]] == 1 else (whole,)
     return table
 
 
@@ -219,7 +258,7 @@ def _variable_names() -> frozenset[str]:
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Variables that look like settings and are none, such as a misspelt one."""
-    known = {"KB_DATA_DIR", RERANK_KEY, *(name for names in variables().values() for name in names)}
+    known = {"KB_DATA_DIR", RERANK_KEY, EMBEDDING_KEY, *(name for names in variables().values() for name in names)}
     return sorted(name for name in environ if name.startswith("KB_") and name not in known)
 
 

@@ -67,7 +67,11 @@ def start(data_dir: Path) -> DaemonAnswer:
     """Start a daemon unless there is one, and wait until it answers. Raises DaemonFailed."""
     place = Place.of(data_dir)
     if not status(data_dir).running:
-        _spawn(place, data_dir)
+        try:
+            _spawn(place, data_dir)
+        except OSError as error:
+            reason = f"the daemon cannot live in {place.folder}: {error.strerror}"
+            raise DaemonFailed(reason, "searches work without it") from error
         if not _wait_until(lambda: status(data_dir).running, STARTS_WITHIN_S):
             raise DaemonFailed("the daemon did not start", f"see {place.log}; searches work without it")
     return status(data_dir)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from index import database, documents, failures, projections, tags, vectors
+from index import database, documents, failures, projections, sources, tags, unembedded, vectors
 from index.errors import StoreLocked
 from index.matrix import MatrixDamaged
-from index.store import Reader, built_with, database_path, reading
-from kb import rerank
+from index.store import BuiltWith, Reader, built_with, database_path, reading
+from kb import heartbeat, provider, rerank
+from kb.model import choose
+from kb.newvectors import refusal
 from kb.settings import Search, Settings
-from kb.wire import RerankStatus, StatusAnswer
+from kb.wire import EmbeddingStatus, RerankStatus, SourceStatus, StatusAnswer
+from models.errors import ModelError
 from models.rerankerfiles import full_name
 
 COMPACT_FROM = 0.25
@@ -30,6 +33,14 @@ def status(data_dir: Path, settings: Settings) -> StatusAnswer:
             warnings.append(f"{dead} of {rows} rows of the matrix are dead: kb compact gives their room back")
         if waiting:
             warnings.append(f"{waiting} texts wait for their vectors: kb reindex makes them")
+        refused = unembedded.count(connection, built.model_key)
+        if refused:
+            warnings.append(refusal(refused))
+        watched = heartbeat.read(data_dir)
+        if watched and not watched.running:
+            warnings.append(
+                f"the watcher (process {watched.pid}) died after {watched.beat_at}: kb sync --watch starts one"
+            )
         return StatusAnswer(
             data_dir=str(data_dir),
             documents=documents.count(connection),
@@ -50,8 +61,20 @@ def status(data_dir: Path, settings: Settings) -> StatusAnswer:
             lexical_bytes=size_of(projections.lexical_folder(data_dir)),
             last_added_at=connection.execute("SELECT max(created_at) FROM documents").fetchone()[0],
             rerank=_rerank(settings.search),
+            embedding=_embedding(data_dir, settings, built),
+            unembedded=refused,
+            sources=_sources(connection),
+            watch=watched,
             warnings=tuple(warnings),
         )
+
+
+def _sources(connection: sqlite3.Connection) -> tuple[SourceStatus, ...]:
+    counts = sources.document_counts(connection)
+    return tuple(
+        SourceStatus(name=row.name, path=row.path, documents=counts.get(row.id, 0), synced_at=row.synced_at)
+        for row in sources.every(connection)
+    )
 
 
 def _rerank(wanted: Search) -> RerankStatus:
@@ -59,6 +82,16 @@ def _rerank(wanted: Search) -> RerankStatus:
     return RerankStatus(
         enabled=wanted.rerank, model=full_name(wanted.rerank_model), url=wanted.rerank_url, available=not reason,
         reason=reason,
+    )  # fmt: skip
+
+
+def _embedding(data_dir: Path, settings: Settings, built: BuiltWith) -> EmbeddingStatus:
+    try:
+        reason = choose(settings.embedding, built, data_dir=data_dir).missing or ""
+    except ModelError as error:
+        reason = f"{error.message} {error.hint}"
+    return EmbeddingStatus(
+        provider=settings.embedding.provider, url=provider.endpoint(settings.embedding), available=not reason, reason=reason
     )  # fmt: skip
 
 

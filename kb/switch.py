@@ -21,7 +21,7 @@ from index import database
 from index.atomic import replace_file
 from index.errors import StoreError, StoreMissing
 from index.store import Writer, built_with, reading, writing
-from kb.model import one_name
+from kb.model import as_written, means
 from kb.settings import Loaded
 
 MODEL = "embedding.model"
@@ -78,10 +78,10 @@ def finish(writer: Writer) -> list[str]:
     if _name_left_behind(writer.folder, name) == left_behind:  # else somebody has edited it since
         database.make_durable(writer.connection)  # no power loss may leave the file ahead of the store
         try:
-            set_in_file(path, MODEL, name)
+            set_in_file(path, MODEL, as_written(name))
         except OSError as error:
             return [f"{path} cannot be written ({error.strerror}): as long as it says {left_behind}, that means {name}"]
-        said = [f"config.yaml: {MODEL} is now {name}"]
+        said = [f"config.yaml: {MODEL} is now {as_written(name)}"]
     with writer.transaction():
         database.write_config(writer.connection, {SWITCHED_FROM: None})
     return said
@@ -102,7 +102,7 @@ def set_in_file(path: Path, key: str, value: str) -> bool:
 def _name_left_behind(data_dir: Path, model_name: str) -> str | None:
     """The name of a model in `config.yaml`, where it means another one than this."""
     node = _node_of(_text_of(data_dir / "config.yaml"), MODEL)
-    return None if node is None or one_name(node.value) == model_name else str(node.value)
+    return None if node is None or means(node.value, model_name) else str(node.value)
 
 
 def _text_of(path: Path) -> str:

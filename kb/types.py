@@ -38,6 +38,8 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     """The qualified name of the function, class or method that the block defines (`Store.open`)."""
     context: str = ""
     """What the text needs to be understood beyond its headings: a class's signature and docstring, a table's caption."""
+    metadata: dict[str, Any] = {}
+    """What only this kind of document knows of a block, JSON values: who speaks in a turn, and when."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +58,15 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One sentence each: what was lost or repaired while reading."""
 
 
+class Resume(msgspec.Struct, frozen=True):
+    """Where to go on in a file of which the store holds what stands before."""
+
+    byte: int
+    """From 0; the beginning of a line."""
+    line: int
+    """Its number, from 1."""
+
+
 class Source(msgspec.Struct, frozen=True, kw_only=True):
     """A file that a reader is asked to read."""
 
@@ -63,6 +74,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     """Absolute path of the file to open."""
     doc_type: str
     language: str | None = None
+    resume: Resume | None = None
+    """Only for transcripts that have grown; None: from the beginning."""
 
 
 class ReadOptions(msgspec.Struct, frozen=True, kw_only=True):

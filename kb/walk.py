@@ -1,21 +1,26 @@
 """The files that paths stand for: directories are walked, with the ignore files of git and our own.
 
-Order is by name, so that two walks of the same tree are the same. Does not open documents.
+Order is by name, so that two walks of the same tree are the same (`place`); a scan does without. Each entry costs one stat; paths are strings, since
+making a `Path` takes longer than that. Does not open documents.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
-from pathspec import GitIgnoreSpec
 
 from kb.detect import type_of_name
-from kb.errors import BadRequest, NotFound
+from kb.errors import BadRequest, NotFound, UnreadableFile
+from kb.ignore import IGNORE_FILES, Spec, ignores, is_pattern, specs_above, specs_in
 
-IGNORE_FILES = (".gitignore", ".kbignore")
+NOTHING_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+File = tuple[str, os.stat_result]
+"""An absolute path, and what its one stat said."""
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -25,152 +30,246 @@ class Rules(msgspec.Struct, frozen=True):
     follow_symlinks: bool = False
     any_type: bool = False
     """Take files of any name: the type was given."""
-
-
-Specs = Sequence[tuple[Path, GitIgnoreSpec]]
-"""Ignore rules with the directory that they are relative to, outermost first."""
+    globs: tuple[str, ...] = ()
+    """Patterns as in .gitignore: only files that one of them means; none: all."""
 
 
 class Walk:
     """One walk; what it leaves out is counted as the files are yielded."""
 
-    def __init__(self, rules: Rules, *, avoid: Path) -> None:
+    def __init__(self, rules: Rules, *, avoid: Path, is_ordered: bool = True) -> None:
         self.rules = rules
-        self.avoid = avoid
+        self.is_ordered = is_ordered or rules.follow_symlinks
+        """By name. Of two links to a folder the first is followed, so there the order decides what is found."""
+        self.avoid = str(avoid)
         """Never entered: our own data."""
         self.skipped: list[str] = []
         """One sentence for each symbolic link, loop or unreadable directory left out."""
+        self.unseen: list[str] = []
+        """Directories that could not be listed, and files that could not be looked at: nothing is known of them."""
         self.unsupported = 0
         """Files of types that cannot be read."""
         self.ignored = 0
-        """Files and directories left out by an ignore file or --exclude."""
+        """Files and directories left out by an ignore file, --exclude or --glob."""
         self._visited: set[tuple[int, int]] = set()
-        self._excluded: Specs = ()
+        self._excluded: list[Spec] = []
+        self._wanted: Spec | None = None
+        self._avoided = _identity(self.avoid)
+        self._supported: dict[str, bool] = {}
 
-    def files(self, paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
+    def files(self, paths: Sequence[Path]) -> Iterator[tuple[str, bool]]:
         """(absolute path, was it named by the user) of each file, each once.
 
         Raises NotFound and BadRequest, before the first file, for a path that does not exist, or is a directory without
         --recursive.
         """
-        for pattern in self.rules.excludes:
-            if not _is_pattern(pattern):
-                raise BadRequest(f"--exclude {pattern!r} is not a pattern", "say it as in .gitignore: '*.log'")
         # resolve() would rewrite symlinked paths
-        absolute = [Path(os.path.abspath(path.expanduser())) for path in paths]  # noqa: PTH100
+        absolute = [os.path.abspath(path.expanduser()) for path in paths]  # noqa: PTH100
         for path in absolute:
             self._check(path)
-        seen: set[Path] = set()
+        seen: set[str] = set()
         for path in absolute:
-            for file in [path] if path.is_file() else self._below(path):
-                if file not in seen:
-                    seen.add(file)
-                    yield file, file == path
+            for batch in self.below(path):
+                for file, _ in batch:
+                    if file not in seen:
+                        seen.add(file)
+                        yield file, file == path
 
-    def _check(self, path: Path) -> None:
-        if not path.exists():
-            raise NotFound(f"{path}: no such file or directory", "check the path")
-        if not path.is_file() and not path.is_dir():
+    def below(self, path: str) -> Iterator[list[File]]:
+        """The files of a directory, or the one file that is named, a few at a time. Raises BadRequest, OSError."""
+        self._begin(path)
+        status = os.stat(path)  # noqa: PTH116  through links: it was named
+        if not stat.S_ISDIR(status.st_mode):
+            yield [(path, status)]
+        elif (status.st_dev, status.st_ino) != self._avoided:
+            self._visited.add((status.st_dev, status.st_ino))
+            yield from self._tree(path, specs_above(path))
+
+    def takes(self, root: str, path: str) -> bool:
+        """Whether a walk of `root` comes to the file at `path`, as far as names and rules say."""
+        self._begin(root)
+        if path == root:
+            return True
+        specs: list[Spec] = specs_above(root)
+        folder, names = root.rstrip("/"), path[len(root.rstrip("/")) + 1 :].split("/")
+        for depth, name in enumerate(names, start=1):
+            specs += specs_in(folder, IGNORE_FILES)
+            folder = f"{folder}/{name}"
+            is_dir = depth < len(names)
+            if name.startswith(".") or any(ignores(rules, folder, is_dir=is_dir) for rules in (self._excluded, specs)):
+                return False
+            if folder == self.avoid or (os.path.islink(folder) and not self.rules.follow_symlinks):  # noqa: PTH114
+                return False
+        return self._takes(names[-1], path)
+
+    def _begin(self, root: str) -> None:
+        for option, patterns in (("--exclude", self.rules.excludes), ("--glob", self.rules.globs)):
+            for pattern in patterns:
+                if not is_pattern(pattern):
+                    raise BadRequest(f"{option} {pattern!r} is not a pattern", "say it as in .gitignore: '*.log'")
+        self._excluded = [spec for spec in [Spec.of(root, self.rules.excludes)] if spec]
+        self._wanted = Spec.of(root, self.rules.globs)
+
+    def _check(self, path: str) -> None:
+        try:
+            mode = os.stat(path).st_mode  # noqa: PTH116
+        except PermissionError as error:
+            raise UnreadableFile(f"{path}: {error.strerror}", "check its permissions and those of its folder") from None
+        except OSError as error:
+            if error.errno not in NOTHING_THERE:
+                raise
+            raise NotFound(f"{path}: no such file or directory", "check the path") from None
+        if stat.S_ISDIR(mode):
+            if not self.rules.recursive:
+                raise BadRequest(f"{path}: is a directory", "add what is in it with -r")
+        elif not stat.S_ISREG(mode):
             raise BadRequest(
                 f"{path}: is not a regular file", "pipes and devices cannot be added; kb add - reads standard input"
             )
-        if path.is_dir() and not self.rules.recursive:
-            raise BadRequest(f"{path}: is a directory", "add what is in it with -r")
 
-    def _below(self, folder: Path) -> Iterator[Path]:
-        self._visited.add(_identity(folder))
-        self._excluded = [(folder, GitIgnoreSpec.from_lines(self.rules.excludes))]
-        yield from self._tree(folder, _specs_above(folder))
-
-    def _tree(self, folder: Path, specs: Specs) -> Iterator[Path]:
-        if self.avoid.exists() and folder.samefile(self.avoid):
-            return
-        specs = [*specs, *_specs_in(folder)]
+    def _tree(self, folder: str, specs: Sequence[Spec]) -> Iterator[list[File]]:
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            # By its descriptor: the system then need not find the way to the folder again for each stat.
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            self.skipped.append(f"{folder}: {error.strerror}")
+            self._miss(folder, error)
             return
-        for entry in entries:
-            if not self._leaves_out(entry, specs):
-                path = folder / entry.name
-                if path.is_dir():
-                    yield from self._tree(path, specs)
-                elif path.is_file():
-                    yield path
+        try:
+            with os.scandir(descriptor) as listing:
+                entries = list(listing)
+            specs = [*specs, *specs_in(folder, {entry.name for entry in entries if entry.name[0] == "."})]
+            if self.is_ordered:
+                entries.sort(key=_name)
+            found = self._look(folder, entries, specs)
+        except OSError as error:
+            self._miss(folder, error)
+            return
+        finally:
+            os.close(descriptor)
+        for one in found:
+            if isinstance(one, list):
+                yield one
+            elif self._enters(one):
+                yield from self._tree(one, specs)
 
-    def _leaves_out(self, entry: os.DirEntry[str], specs: Specs) -> bool:
-        """Whether an entry is passed over, with the reason counted or said."""
-        path = Path(entry.path)
-        if entry.name.startswith("."):
-            return True
-        is_dir = path.is_dir()
-        if _ignored(path, self._excluded, is_dir=is_dir) or _ignored(path, specs, is_dir=is_dir):
+    def _look(self, folder: str, entries: Sequence[os.DirEntry[str]], specs: Sequence[Spec]) -> list[list[File] | str]:
+        """What is in one folder: runs of files, and the folders between them."""
+        prefix = folder if folder.endswith("/") else f"{folder}/"
+        has_rules, is_plain, supported = bool(self._excluded or specs), self._wanted is None, self._supported
+        run: list[File] = []
+        found: list[list[File] | str] = [run]
+        for entry in entries:
+            name = entry.name
+            path = prefix + name
+            if name[0] == "." or (has_rules and self._ignores(entry, path, specs)):
+                continue
+            if entry.is_file(follow_symlinks=False):
+                # As `_takes` and `_add`, without the calls: this is what a scan of many files waits for.
+                dot = name.rfind(".")
+                if is_plain and supported.get(name[dot:] if dot > 0 else name):
+                    try:
+                        run.append((path, entry.stat(follow_symlinks=False)))
+                    except OSError as error:
+                        self._miss(path, error)
+                elif self._takes(name, path):
+                    self._add(run, entry, path)
+            elif entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and self._leads_to_a_folder(entry, path)):
+                run = []
+                found += [path, run]
+            elif entry.is_symlink() and self._leads_to_a_file(entry, path):
+                self._add(run, entry, path)
+        return found
+
+    def _add(self, run: list[File], entry: os.DirEntry[str], path: str) -> None:
+        try:
+            run.append((path, entry.stat(follow_symlinks=self.rules.follow_symlinks)))
+        except OSError as error:
+            self._miss(path, error)
+
+    def _ignores(self, entry: os.DirEntry[str], path: str, specs: Sequence[Spec]) -> bool:
+        is_dir = _is_dir(entry)
+        if ignores(self._excluded, path, is_dir=is_dir) or ignores(specs, path, is_dir=is_dir):
             self.ignored += 1
             return True
-        if entry.is_symlink() and not self.rules.follow_symlinks:
-            self.skipped.append(f"{path}: symbolic link (--follow-symlinks follows it)")
-            return True
-        if is_dir:
-            return self._was_here(path)
-        if not path.exists():
-            self.skipped.append(f"{path}: symbolic link to nothing")
-        elif not self.rules.any_type and type_of_name(path) is None:
+        return False
+
+    def _takes(self, name: str, path: str) -> bool:
+        """Whether a file is of a type that can be read, and among those wanted; counted if not."""
+        if not self.rules.any_type and not self._is_supported(name):
             self.unsupported += 1
-        else:
+            return False
+        if self._wanted and not self._wanted.covers(path):
+            self.ignored += 1
             return False
         return True
 
-    def _was_here(self, folder: Path) -> bool:
-        """Guards against loops of links, and against walking a directory twice."""
+    def _is_supported(self, name: str) -> bool:
+        """Asked once for each extension: what a whole name says beyond it concerns files without one."""
+        dot = name.rfind(".")
+        known_by = name[dot:] if dot > 0 else name
+        supported = self._supported.get(known_by)
+        if supported is None:
+            supported = self._supported[known_by] = type_of_name(Path(name)) is not None
+        return supported
+
+    def _enters(self, folder: str) -> bool:
+        """Guards our own data, and against loops; without links to follow there is none."""
+        if folder == self.avoid or (self._avoided and _identity(folder) == self._avoided):
+            return False
+        return not self.rules.follow_symlinks or self._is_new(folder)
+
+    def _is_new(self, folder: str) -> bool:
         identity = _identity(folder)
+        if identity is None:
+            return True  # it is gone, or cannot be looked at: listing it will say so
         if identity in self._visited:
             self.skipped.append(f"{folder}: leads to a directory that was walked already")
-            return True
+            return False
         self._visited.add(identity)
-        return False
+        return True
+
+    def _leads_to_a_folder(self, entry: os.DirEntry[str], path: str) -> bool:
+        if not self.rules.follow_symlinks:
+            self.skipped.append(f"{path}: symbolic link (--follow-symlinks follows it)")
+            return False
+        return _is_dir(entry)
+
+    def _leads_to_a_file(self, entry: os.DirEntry[str], path: str) -> bool:
+        if not self.rules.follow_symlinks:
+            return False
+        if not os.path.exists(path):  # noqa: PTH110
+            self.skipped.append(f"{path}: symbolic link to nothing")
+            return False
+        return os.path.isfile(path) and self._takes(entry.name, path)  # noqa: PTH113
+
+    def _miss(self, path: str, error: OSError) -> None:
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            return  # it went away meanwhile
+        self.skipped.append(f"{path}: {error.strerror}")
+        self.unseen.append(path)
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    status = os.stat(path)  # noqa: PTH116  through links, as the walk goes
-    return status.st_dev, status.st_ino
+def place(path: str) -> list[str]:
+    """Sorts paths as a walk meets them."""
+    return path.split("/")
 
 
-def _specs_in(folder: Path) -> list[tuple[Path, GitIgnoreSpec]]:
-    found = [folder / name for name in IGNORE_FILES if (folder / name).is_file()]
-    texts = [path.read_text(encoding="utf-8", errors="replace") for path in found]
-    return [(folder, GitIgnoreSpec.from_lines(filter(_is_pattern, text.splitlines()))) for text in texts]
+def _name(entry: os.DirEntry[str]) -> str:
+    return entry.name
 
 
-def _is_pattern(line: str) -> bool:
-    """What git cannot read as a pattern it passes over, such as a lone `!`."""
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    """Through links; one that leads to nothing or to itself is no directory."""
     try:
-        GitIgnoreSpec.from_lines([line])
-    except ValueError:
+        return entry.is_dir()
+    except OSError:
         return False
-    return True
 
 
-def _specs_above(folder: Path) -> list[tuple[Path, GitIgnoreSpec]]:
-    """The ignore files between the root of the git repository that holds `folder` and `folder` itself.
-
-    None of them where they would leave out `folder` itself: it was named, which outweighs them.
-    """
-    above: list[Path] = []
-    for path in (folder, *folder.parents):
-        if (path / ".git").exists():
-            specs = [spec for parent in above for spec in _specs_in(parent)]
-            return [] if _ignored(folder, specs, is_dir=True) else specs
-        above.insert(0, path.parent)
-    return []
-
-
-def _ignored(path: Path, specs: Specs, *, is_dir: bool) -> bool:
-    """The last pattern that matches decides, the deepest ignore file last."""
-    verdict = False
-    for base, spec in specs:
-        relative = path.relative_to(base).as_posix() + ("/" if is_dir else "")
-        matched = spec.check_file(relative).include
-        if matched is not None:
-            verdict = matched
-    return verdict
+def _identity(path: str) -> tuple[int, int] | None:
+    """None if there is nothing that can be looked at."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  through links, as the walk goes
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

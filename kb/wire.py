@@ -5,8 +5,7 @@ A stable contract: fields may be added, never renamed or removed. `docs/schema.j
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from typing import Any
 
 import msgspec
 
@@ -34,167 +33,23 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     error: ErrorBody
 
 
-class ScoreBreakdown(msgspec.Struct, frozen=True, kw_only=True):
-    fts: float | None
-    """Share of the highest BM25 score that this query could reach, in [0, 1]; null if the words were not found in it."""
-    vector: float | None
-    """Cosine of the query's and the chunk's embeddings, in [0, 1] (negative ones are 0); null in keyword search, and for a chunk
-    that has no vector yet."""
-
-
-class HitSource(msgspec.Struct, frozen=True, kw_only=True):
-    document_id: int
-    title: str
-    path: str | None
-    """Absolute; null for notes and standard input."""
-    type: str
-    page: int | None
-    """Page, slide or sheet, from 1."""
-    lines: tuple[int, int] | None
-    """First and last line in the file, from 1."""
-    heading: str
-    """Heading chain, `Config > Advanced`; empty if there is none."""
-    chunk_index: int
-    total_chunks: int
-    tags: tuple[str, ...]
-    stale: bool
-    """The file on disk has changed since, or is gone."""
-
-
-class TagContext(msgspec.Struct, frozen=True, kw_only=True):
-    tag: str
-    description: str
-
-
-class ExplainedList(msgspec.Struct, frozen=True, kw_only=True):
-    """What one of the searches said of a hit."""
-
-    score: float
-    """keyword: BM25, comparable within one query only. semantic: the cosine."""
-    rank: int | None
-    """From 1; null for a hit by its words whose cosine was looked up, and which was not among the nearest."""
-    contribution: float
-    """Its part of the fused score."""
-
-
-class ExplainedRerank(msgspec.Struct, frozen=True, kw_only=True):
-    """`score` = `fused_weight` * fused + (1 - `fused_weight`) * `score` of the reranker."""
-
-    score: float | None
-    """In [0, 1]; null where the reranker did not read the hit, which counts as 0."""
-    fused_weight: float
-    """0.75 for the first three by the fused score, 0.60 up to the tenth, 0.40 after."""
-    contribution: float
-    """(1 - `fused_weight`) * `score`."""
-
-
-class TermMatch(msgspec.Struct, frozen=True, kw_only=True):
-    term: str
-    """A word or phrase of the query, as typed."""
-    fields: tuple[Literal["title", "heading", "body", "path"], ...]
-    """Where it or another form of it is in the hit; none: nowhere."""
-
-
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """How a hit came by its score. Contributions of `keyword`, `semantic` and `bonus` add up to `fused`, which is the score where
-    nothing was reranked.
-    """
-
-    fusion: str
-    """`search.fusion`; the mode where only one search ran."""
-    keyword: ExplainedList | None
-    semantic: ExplainedList | None
-    bonus: float
-    fused: float
-    fused_rank: int
-    """From 1, before the rerank; deleted chunks and those left out by --per-document count too."""
-    rerank: ExplainedRerank | None
-    terms: tuple[TermMatch, ...]
-
-
-class Hit(msgspec.Struct, frozen=True, kw_only=True):
-    chunk_id: int
-    score: float
-    """In [0, 1]. keyword: as `fts`. semantic: as `vector`. hybrid: a weighted mean of both, 0.6 `fts` + 0.4 `vector` (null counts
-    as 0), so that it says the same in every query; by another `search.fusion` it only orders this answer."""
-    score_breakdown: ScoreBreakdown
-    text: str
-    source: HitSource
-    tag_contexts: tuple[TagContext, ...] = ()
-    """Those of its tags that somebody described (`kb tag describe`)."""
-    explain: Explanation | None = None
-    """Under --explain."""
-
-
-class FoundBy(msgspec.Struct, frozen=True, kw_only=True):
-    query: int
-    """Which of `answers`, from 0."""
-    rank: int
-    """There, from 1; before --top and --per-document."""
-    contribution: float
-    """Its part of the score: its score there, divided by the number of queries."""
-
-
-class FusedHit(Hit, frozen=True, kw_only=True):
-    """A hit of several queries. `score`: the mean of its scores there; `score_breakdown`: the best of any query; `explain` is in
-    the answers to the single queries.
-    """
-
-    found_by: tuple[FoundBy, ...]
-
-
-Confidence = Literal["strong", "weak", "none"]
-CONFIDENCES: tuple[Confidence, ...] = get_args(Confidence)
-
-
-class SearchAnswer(Answer, frozen=True):
-    query: str
-    mode: Literal["hybrid", "keyword", "semantic"]
-    """How it was searched; may differ from what was asked where no model is at hand."""
-    results: tuple[Hit, ...]
-    total_matches: int
-    """Chunks that passed the filters and were found: by a word (keyword), by being live (semantic), by either (hybrid)."""
-    returned: int
-    confidence: Confidence = "none"
-    """Whether anything here answers the query, by the best cosine and the best share of its words. none: nothing is near it, what
-    is shown is merely the nearest; weak: related; strong: what questions with an answer in the store look like."""
-
-
-class SearchAnswers(Answer, frozen=True):
-    """Several queries asked at once, answered in their order."""
-
-    answers: tuple[SearchAnswer, ...]
-    fused: tuple[FusedHit, ...] = ()
-    """The hits of all queries as one list, best first."""
-    confidence: Confidence = "none"
-    """The best of any query."""
-
-    @classmethod
-    def of(cls, answers: Iterable[SearchAnswer], fused: Iterable[FusedHit]) -> SearchAnswers:
-        """Each warning once more, for those who look here only."""
-        every = tuple(answers)
-        warnings = dict.fromkeys(warning for answer in every for warning in answer.warnings)
-        said = {answer.confidence for answer in every}
-        return cls(
-            answers=every, fused=tuple(fused), confidence=next(word for word in CONFIDENCES if word in said),
-            took_ms=round(sum(answer.took_ms for answer in every), 3), warnings=tuple(warnings),
-        )  # fmt: skip
-
-
 class AddedFile(msgspec.Struct, frozen=True, kw_only=True):
     path: str | None
     title: str
     status: str
-    """`added`, `replaced`, `moved`, `skipped`, `no_text`, `failed` or `would_add`."""
+    """`added`, `replaced`, `appended` (to a transcript that has grown), `moved`, `skipped`, `no_text`, `failed` or `would_add`."""
     document_id: int | None = None
     chunks: int = 0
+    """Those that are new."""
     reason: str = ""
+    redacted: int = 0
+    """Secrets that were put out of it; of which kinds is in its metadata."""
 
 
 class AddAnswer(Answer, frozen=True):
     documents: tuple[AddedFile, ...]
     added: int
-    """Replaced ones are among them."""
+    """Replaced and appended ones are among them."""
     failed: int
     skipped: int
     """Already indexed, moved ones among them."""
@@ -206,6 +61,10 @@ class AddAnswer(Answer, frozen=True):
     chunks: int
     embedded: int
     """Texts that were given to the model; the others had their vectors already."""
+    originals: int = 0
+    """Files that were kept as they are (--keep-original)."""
+    redacted: int = 0
+    """Secrets that were put out of the documents; each place counts."""
 
 
 class DocumentSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,6 +80,8 @@ class DocumentSummary(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     modified_at: str
     stale: bool
+    meta: dict[str, str] = {}
+    """What it was given with `kb add --meta`."""
 
 
 class ListAnswer(Answer, frozen=True):
@@ -247,6 +108,8 @@ class ShowAnswer(Answer, frozen=True):
     content_hash: str
     metadata: dict[str, Any]
     chunks: tuple[ChunkText, ...]
+    original: str | None = None
+    """The name of its file, where that was kept as it was (`kb get --original`)."""
 
 
 class GetAnswer(Answer, frozen=True):
@@ -283,6 +146,39 @@ class RerankStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Why it is not available, and what mends it."""
 
 
+class EmbeddingStatus(msgspec.Struct, frozen=True, kw_only=True):
+    provider: str
+    """onnx: the model is on this machine."""
+    url: str
+    """Where texts and queries are sent; empty: nowhere."""
+    available: bool
+    """Whether the model's files are here, or there is an address and a key to ask with. Nobody is asked."""
+    reason: str
+    """Why not, and what mends it."""
+
+
+class SourceStatus(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    path: str
+    documents: int
+    synced_at: str | None
+    """When a sync last went through it to the end; null: never."""
+
+
+class WatchStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Of `kb sync --watch`."""
+
+    running: bool
+    pid: int
+    started_at: str
+    beat_at: str
+    """When it last said that it lives: every few seconds."""
+    looked_at: str | None = None
+    """When it last looked for changes: whenever the system tells of one, and every five minutes."""
+    trouble: str = ""
+    """Why it could not do its work the last time."""
+
+
 class StatusAnswer(Answer, frozen=True):
     data_dir: str
     documents: int
@@ -305,6 +201,35 @@ class StatusAnswer(Answer, frozen=True):
     lexical_bytes: int
     last_added_at: str | None
     rerank: RerankStatus | None = None
+    embedding: EmbeddingStatus | None = None
+    unembedded: int = 0
+    """Texts that the model could not embed: found by words only, until `kb reindex --retry` succeeds."""
+    sources: tuple[SourceStatus, ...] = ()
+    watch: WatchStatus | None = None
+    """null: nobody watches. Not running: the last one died."""
+
+
+class ScrubbedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    document_id: int
+    title: str
+    path: str | None
+    redacted: dict[str, int]
+    """How many secrets of each kind."""
+
+
+class ScrubAnswer(Answer, frozen=True):
+    documents: tuple[ScrubbedDocument, ...]
+    """Those that held secrets."""
+    redacted: int
+    chunks: int
+    """Those whose text, heading or context held one; each is a new chunk now."""
+    embedded: int
+    """Texts that were given to the model."""
+    originals: int
+    """Files kept as they were, which held secrets and are no more in the store."""
+    left: int
+    """Documents of sources whose rules say that nothing is to be scrubbed (--all takes them too)."""
+    dry_run: bool
 
 
 class CompactAnswer(Answer, frozen=True):
@@ -322,6 +247,8 @@ class ReindexAnswer(Answer, frozen=True):
     reused: int
     chunks_over_limit: int
     """Chunks longer than this model sees; their end is found by words only."""
+    unembedded: int = 0
+    """Texts that this model could not embed."""
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -350,80 +277,6 @@ class DoctorAnswer(Answer, frozen=True):
     checks: tuple[CheckResult, ...]
     engines: dict[str, str] = {}
     """What reads what, and why."""
-
-
-class BenchSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Means over queries."""
-
-    backend: str
-    type: str | None
-    """The queries of this type; null: all of them."""
-    queries: int
-    precision_at_k: float
-    """Share of the first k documents that are relevant, each query with its own k."""
-    recall_at_k: float
-    """Share of the relevant documents that are among the first k."""
-    mrr: float
-    """Mean of 1 / rank of the first relevant document; 0 where none was returned."""
-    ndcg_at_10: float
-    latency_ms: float
-    """Median, with the model loaded."""
-    latency_p95_ms: float
-
-
-class BenchOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What one backend made of one query."""
-
-    precision_at_k: float
-    recall_at_k: float
-    reciprocal_rank: float
-    ndcg_at_10: float
-    latency_ms: float
-    ranks: dict[str, int]
-    """Rank of each relevant document that was returned, by what the fixture calls it."""
-    missed: tuple[str, ...]
-    """Relevant documents that were not returned."""
-
-
-class BenchQuery(msgspec.Struct, frozen=True, kw_only=True):
-    id: str
-    query: str
-    type: str
-    """Empty if the fixture says none."""
-    k: int
-    outcomes: dict[str, BenchOutcome]
-    """By backend."""
-
-
-class BenchChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A query whose nDCG@10 is another than in the run compared with."""
-
-    backend: str
-    id: str
-    query: str
-    before: float
-    after: float
-
-
-class BenchComparison(msgspec.Struct, frozen=True, kw_only=True):
-    with_run: str
-    """The file of the earlier run."""
-    ndcg_at_10: dict[str, tuple[float, float]]
-    """By backend: then and now, over the queries that both runs hold."""
-    better: tuple[BenchChange, ...]
-    """Greatest change first, as are the next."""
-    worse: tuple[BenchChange, ...]
-
-
-class BenchAnswer(Answer, frozen=True):
-    """A run; what `kb bench --save` writes, and `--compare` reads."""
-
-    fixture: str
-    backends: tuple[str, ...]
-    summary: tuple[BenchSummary, ...]
-    """For each backend a row of all queries, then one of each type."""
-    queries: tuple[BenchQuery, ...]
-    comparison: BenchComparison | None = None
 
 
 class SettingValue(msgspec.Struct, frozen=True, kw_only=True):

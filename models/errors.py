@@ -5,6 +5,7 @@ ModelError              something about a model that the user can act on; carrie
 ├── ModelDamaged        a file is there, and is not what it should be
 ├── ModelUnusable       its files are whole, and this program cannot run such a model
 ├── HubUnreachable      the hub did not answer while a model was being fetched
+├── EmbedderFailed      a service that makes vectors did not answer as it should
 └── RerankerFailed      a reranker on another machine did not answer as it should
 """
 
@@ -33,6 +34,10 @@ class ModelUnusable(ModelError):
 
 
 class HubUnreachable(ModelError):
+    pass
+
+
+class EmbedderFailed(ModelError):
     pass
 
 

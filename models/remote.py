@@ -1,24 +1,22 @@
 """A reranker on another machine: POST /v1/rerank as Jina's service takes it, and Cohere's, vLLM's and others like it.
 
 Queries and passages leave this machine, so nothing is sent without a key, and a key never unencrypted to another machine.
-One request, one answer: no second try, no redirects, no proxy.
+One request, one answer: no second try.
 """
 
 from __future__ import annotations
 
 import http.client
 from collections.abc import Iterator, Sequence
-from time import perf_counter
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
 import msgspec
 
+from models import service
 from models.errors import ModelUnusable, RerankerFailed
 
 MOST_BYTES = 4_000_000
 """Of an answer: some hundred scores, even where the passages come back with them."""
-BYTES_A_READ = 65_536
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class _Result(msgspec.Struct):
@@ -50,34 +48,18 @@ class RemoteReranker(msgspec.Struct, frozen=True, kw_only=True):
         yield from ((result.index, result.relevance_score) for result in found)
 
     def _post(self, url: SplitResult, body: bytes) -> bytes:
-        until = perf_counter() + self.timeout_s
-        kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-        connection = kind(url.hostname or "", url.port, timeout=self.timeout_s)
-        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
-        try:
-            connection.request("POST", f"{url.path}?{url.query}" if url.query else url.path, body, headers)
-            response = connection.getresponse()
-            content = b""
-            while part := response.read1(BYTES_A_READ):  # as it comes: a slow sender may not take longer than we have
-                content += part
-                if len(content) > MOST_BYTES or perf_counter() > until:
-                    raise TimeoutError("its answer is too long, or takes too long")
-        finally:
-            connection.close()
-        if response.status != http.client.OK:
-            raise http.client.HTTPException(f"status {response.status} {response.reason}")
-        return content
+        reply = service.post(url, body, key=self.key, timeout_s=self.timeout_s, most_bytes=MOST_BYTES)
+        if reply.status != http.client.OK:
+            raise http.client.HTTPException(f"status {reply.status} {reply.reason}")
+        return reply.content
 
 
 def checked(url: str) -> SplitResult:
     """The parts of an address that a key may be sent to. Raises ModelUnusable."""
-    try:
-        parts = urlsplit(url)
-        is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
-        if is_safe and parts.hostname and (parts.port is None or parts.port > 0):
-            return parts
-    except ValueError:  # a port that is no number
-        pass
-    raise ModelUnusable(
-        f"The address {url!r} is none to rerank at.", "Set search.rerank_url to https://HOST/v1/rerank."
-    )
+    parts = service.address(url)
+    if parts is None or not service.is_private(parts):
+        raise ModelUnusable(
+            f"The address {service.shown(url)!r} is none to rerank at.",
+            "Set search.rerank_url to https://HOST/v1/rerank.",
+        )
+    return parts

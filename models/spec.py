@@ -8,13 +8,15 @@ from typing import Literal
 import msgspec
 
 Pooling = Literal["mean", "cls"]
+UNKNOWN_DIM = 1
+"""Stands for the size of a service's vectors until the first one came, as in `index.store`: no model gives one number a text."""
 
 
 class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What must be known to count, cut and embed texts for a model."""
 
     name: str
-    """`ORG/NAME` of the hub, the default model's short name, or the absolute path of a folder."""
+    """`ORG/NAME` of the hub, the default model's short name, the absolute path of a folder, or `PROVIDER:NAME` of a service."""
     dim: int
     max_tokens: int
     """What the model sees of a text, special tokens and prefix included; the rest is cut off."""

@@ -3,7 +3,7 @@
 
 Two rhythms: a loop, and as a daemon knows it, asked every 20 ms with 20 MB of other memory read in between. Each variant is a
 process of its own; they take turns (16 queries of 12 tokens, never seen before, in each rhythm), so that a noisy machine is
-noisy for all. WORD: only variants whose name contains it. --fifo: at real-time priority (root only), where others use the
+noisy for all. WORD: only variants whose name contains one of them. --fifo: at real-time priority (root only), where others use the
 machine too. docs/embedding_speed.md holds what came out and what was done about it.
 """
 
@@ -47,6 +47,8 @@ class Variant(msgspec.Struct, frozen=True):
     environment: dict[str, str] = {}
     bound: bool = False
     """Inputs and outputs by IO binding."""
+    apart: bool = False
+    """A core for each thread."""
     ours: bool = False
     """Embedder.embed_query, whatever it does."""
 
@@ -60,6 +62,7 @@ VARIANTS = (
     Variant("rewritten, spin always", config=SPINNING),
     Variant("rewritten, spin in calls", config=IN_CALLS),
     Variant("rewritten, spin 100 us in calls"),
+    Variant("same, a core for each thread", apart=True),
     Variant("same, IO binding", bound=True),
     Variant("same, no memory arena", options={"enable_cpu_mem_arena": False}),
     Variant("same, no memory pattern", options={"enable_mem_pattern": False}),
@@ -88,7 +91,7 @@ def main() -> None:
     if arguments.serve:
         serve(msgspec.json.decode(arguments.serve, type=Variant), fifo=arguments.fifo)
         return
-    chosen = [each for each in VARIANTS if all(word in each.name for word in arguments.words)]
+    chosen = [each for each in VARIANTS if not arguments.words or any(word in each.name for word in arguments.words)]
     compare(chosen, arguments.rounds, fifo=arguments.fifo)
 
 
@@ -203,7 +206,12 @@ def bare(variant: Variant) -> Callable[[str], object]:
     options.log_severity_level = 3
     for name, value in variant.options.items():
         setattr(options, name, value)
-    for key, value in variant.config.items():
+    config = dict(variant.config)
+    if variant.apart:
+        mine, *others = sorted(os.sched_getaffinity(0))
+        config["session.intra_op_thread_affinities"] = ";".join(str(core + 1) for core in others)
+        os.sched_setaffinity(0, {mine})
+    for key, value in config.items():
         options.add_session_config_entry(key, value)
     graph, weights = rewrite(files.onnx) if variant.rewritten else (str(files.onnx), {})
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]

@@ -35,7 +35,7 @@ from kb.candidates import Request
 from kb.compact import compact
 from kb.remove import remove
 from kb.settings import Settings
-from kb.wire import SearchAnswer
+from kb.wire_search import SearchAnswer
 
 CLIENTS = 8
 DOCUMENTS = 12

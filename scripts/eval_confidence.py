@@ -25,7 +25,7 @@ from index.store import reading
 from kb.confidence import confidence, evidence
 from kb.search import Request, Searcher
 from kb.settings import Settings
-from kb.wire import CONFIDENCES
+from kb.wire_search import CONFIDENCES
 
 NONSENSE = 50
 MOST_QUERIES = 250

@@ -55,6 +55,10 @@ class Collection(msgspec.Struct, frozen=True, kw_only=True):
                 judged.setdefault(query, {})[document] = int(grade)
         return judged
 
+    def whole_texts(self) -> dict[str, str]:
+        """Title and text of each document, by id, as BEIR hands them to an embedding model."""
+        return {one.id: f"{one.title} {one.text}".strip() for one in _read(self.path / "corpus.jsonl")}
+
     def files(self) -> Iterator[tuple[str, str, str]]:
         """(id, name of the file, content) of each document that holds anything."""
         if self.pages:

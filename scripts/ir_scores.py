@@ -3,7 +3,7 @@ seconds, without asking the store again.
 
     shares      float32 (queries, chunks): share of BM25, 0 where no word is found
     cosines     float32 (queries, chunks), in [0, 1]
-    vectors     float32 (chunks, dim), unit rows
+    vectors     float32 (chunks, dim), unit rows, as the matrix has them
 
 Not here: what is done with them (`eval_levers`).
 """
@@ -35,9 +35,11 @@ class Scored(msgspec.Struct, frozen=True, kw_only=True):
     tuning: npt.NDArray[np.bool_]
     """bool (queries,): those that settings may be chosen by."""
     grades: tuple[dict[str, int], ...]
-    """Of each query's relevant documents."""
+    """Of each query's relevant documents, or passages."""
     owners: tuple[str, ...]
-    """The document of each chunk."""
+    """What is judged of each chunk: its document, or itself where passages are judged."""
+    documents: tuple[int, ...]
+    """The document of each chunk, as the store numbers them."""
     chunk_ids: npt.NDArray[np.int64]
     shares: Floats
     cosines: Floats
@@ -58,22 +60,45 @@ def scored(collection: Collection) -> Scored:
     store = store_of(collection)
     queries, judged = collection.queries(), collection.judgements()
     with reading(store.data_dir) as reader:
-        rows = reader.connection.execute(
-            "SELECT c.id, d.source_path, v.vector FROM chunks c JOIN documents d ON d.id = c.document_id"
-            " JOIN vectors v ON v.text_hash = c.text_hash ORDER BY c.id"
-        ).fetchall()
-        chunk_ids = np.array([row[0] for row in rows])
-        vectors = np.frombuffer(b"".join(row[2] for row in rows), "<f4").reshape(len(rows), -1)
+        paths = dict(
+            reader.connection.execute(
+                "SELECT c.id, d.source_path FROM chunks c JOIN documents d ON d.id = c.document_id"
+            )
+        )
+    return arrays(
+        collection.name,
+        store,
+        queries,
+        grades=[judged[query] for query in queries],
+        owner_of=lambda chunk_id: store.ids[paths[chunk_id]],
+    )
+
+
+def arrays(
+    name: str,
+    store: Store,
+    queries: dict[str, str],
+    *,
+    grades: Sequence[dict[str, int]],
+    owner_of: Callable[[int], str],
+) -> Scored:
+    texts = tuple(queries.values())
+    with reading(store.data_dir) as reader:
+        documents = dict(reader.connection.execute("SELECT id, document_id FROM chunks"))
+        matrix = reader.matrix()
+        order = np.argsort(matrix.ids)[matrix.dead_count :]
+        chunk_ids, vectors = matrix.ids[order], matrix.vectors[order]
         embedder = choose(Settings().embedding, None).load(store.data_dir)
-        query_vectors = np.stack([embedder.embed_query(text) for text in queries.values()])
+        query_vectors = np.stack([embedder.embed_query(text) for text in texts])
         return Scored(
-            name=collection.name,
-            texts=tuple(queries.values()),
-            tuning=np.array([is_tuning(collection.name, query) for query in queries]),
-            grades=tuple(judged[query] for query in queries),
-            owners=tuple(store.ids[row[1]] for row in rows),
+            name=name,
+            texts=texts,
+            tuning=np.array([is_tuning(name, query) for query in queries]),
+            grades=tuple(grades),
+            owners=tuple(owner_of(chunk_id) for chunk_id in chunk_ids.tolist()),
+            documents=tuple(documents[chunk_id] for chunk_id in chunk_ids.tolist()),
             chunk_ids=chunk_ids,
-            shares=shares(reader.lexical(), tuple(queries.values()), chunk_ids),
+            shares=shares(reader.lexical(), texts, chunk_ids),
             cosines=np.maximum(query_vectors @ vectors.T, 0),
             vectors=vectors,
             query_vectors=query_vectors,

@@ -41,6 +41,12 @@ def embedded(texts: Sequence[str]) -> Floats:
     return np.frombuffer(b"".join(rows[value] for value in hashes), "<f4").reshape(len(texts), -1)
 
 
+def queries_embedded(texts: Sequence[str]) -> Floats:
+    """float32 (texts, dim), unit rows; not kept, there are few."""
+    embedder = choose(Settings().embedding, None).load(CACHE)
+    return np.stack([embedder.embed_query(text) for text in texts])
+
+
 def _embed(kept: sqlite3.Connection, new: dict[bytes, str], embedder) -> None:
     waiting = list(new.items())
     for first in range(0, len(waiting), AT_ONCE):

@@ -44,12 +44,12 @@ from kb.switch import SWITCHED_FROM, settled
 CHANGING = frozenset({
     "execute", "executemany", "open", "write", "truncate", "ftruncate", "pwrite", "flush", "fsync", "close", "replace",
     "unlink", "rmdir", "mkdir", "flock", "writer", "add_document", "delete_documents_by_term", "delete_all_documents",
-    "commit", "rollback", "wait_merging_threads",
+    "commit", "rollback", "wait_merging_threads", "backup", "rename",
 })  # fmt: skip
 """Names of C functions and methods that can change what is on disk, or who may."""
 LOADED_ONCE = (
     "onnxruntime", "models.embedder", "models.checksum", "kb.cli.adding", "kb.cli.bars", "kb.cli.render", "kb.compact",
-    "kb.read.markdown", "kb.reindex", "kb.remove", "kb.search", "kb.status", "yaml", "rich.progress",
+    "kb.read.markdown", "kb.read.transcript", "kb.reindex", "kb.remove", "kb.restore", "kb.search", "kb.status", "yaml", "rich.progress",
 )  # fmt: skip
 """Imported before the first fork: each child would do it again."""
 QUERIES = ("red", "green", "alpha beta", "delta", "changed")
@@ -73,6 +73,19 @@ def edit(documents_folder: Path, _data: Path) -> None:
     (documents_folder / "e.md").write_text("# Nine\n\ngreen red epsilon\n")
 
 
+def grow(documents_folder: Path, data: Path) -> None:
+    """A log is added in peace, and somebody writes on in it: its last exchange goes on, and others follow."""
+    log = documents_folder / "log.jsonl"
+    log.write_text(says("user", "red alpha") + says("assistant", "red red beta") + says("user", "green green delta"))
+    in_child(lambda: command_in(data, ADD))
+    with log.open("a") as file:
+        file.write(says("assistant", "green changed") + says("user", "red green beta") + says("assistant", "alpha"))
+
+
+def says(role: str, text: str) -> str:
+    return json.dumps({"type": role, "sessionId": "s", "message": {"role": role, "content": text * 9}}) + "\n"
+
+
 def drop_projections(_documents: Path, data: Path) -> None:
     shutil.rmtree(data / "matrix")
     shutil.rmtree(data / "lexical")
@@ -82,9 +95,13 @@ ADD = ("add", "documents", "-r", "-j")
 SCENARIOS = {
     "first-add": Scenario((), nothing, ("add", "documents/a.md", "-j")),
     "add": Scenario((ADD,), edit, (*ADD, "--replace", "--tag", "new")),
+    "append": Scenario((), grow, ADD),
     "remove": Scenario((ADD,), nothing, ("remove", "documents/a.md", "documents/c.md", "-j")),
     "compact": Scenario((ADD, ("remove", "documents/b.md", "-j")), nothing, ("compact", "--vacuum", "-j")),
     "reindex": Scenario((ADD,), nothing, ("reindex", "--model", "other-model", "-j")),
+    "restore": Scenario(
+        (ADD, ("backup", "saved", "-j"), ("remove", "documents/b.md", "-j")), edit, ("restore", "saved", "--yes", "-j")
+    ),
     "heal": Scenario((ADD,), drop_projections, ("status", "-j")),
 }
 

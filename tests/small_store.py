@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from index import store, vectors
+from index import neighbours, store, vectors
+from index.neighbours import Placed
 from index.query import parse
 from index.rows import NewChunk, NewDocument
 from index.store import BuiltWith
@@ -45,6 +46,12 @@ def vector(text: str, dim: int = DIM) -> np.ndarray:
     """A random unit vector, always the same for the same text; float32 (dim,)."""
     row = np.random.default_rng(list(text.encode())).standard_normal(dim).astype(np.float32)
     return row / np.linalg.norm(row)
+
+
+def row(text: str, of: tuple[str, ...]) -> np.ndarray:
+    """What the matrix holds of a chunk in a document of these texts; float32 (DIM,)."""
+    placed = [Placed(1, number, number, vector(each).tobytes()) for number, each in enumerate(of)]
+    return np.concatenate([rows for _, rows in neighbours.rows(placed, DIM, len(of))])[of.index(text)]
 
 
 def create(folder: Path, *new: NewDocument, built: BuiltWith = BUILT) -> list[int]:

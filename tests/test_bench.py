@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tiny_reranker import write_reranker
 
 QMD = Path(__file__).parents[2] / "shared" / "data" / "ir" / "qmd_eval"
 
@@ -135,6 +136,48 @@ def test_without_a_model_hybrid_says_that_it_searched_by_words(kb, tmp_path, tin
     assert hybrid.code == 0
     assert any("hybrid was run as keyword" in warning for warning in hybrid.json["warnings"])
     assert semantic.code == 6
+
+
+@pytest.fixture
+def reranker(tmp_path):
+    """One that finds what is green better than what is red."""
+    (tmp_path / "models").mkdir()
+    return write_reranker(tmp_path / "models")
+
+
+@pytest.fixture
+def fruit(kb, tmp_path, roomy_folder):
+    """Notes of which words find the red one first, and a question that the green one answers."""
+    for name, text in {"red.txt": "red red stone", "green.txt": "red green"}.items():
+        (tmp_path / name).write_text(text)
+    assert kb("add", tmp_path / "red.txt", tmp_path / "green.txt", KB_MODEL=roomy_folder).code == 0
+    return write_fixture(tmp_path / "fixture.json", {"query": "red", "relevant": ["green.txt"]})
+
+
+def test_a_reranker_is_a_backend_beside_the_others(kb, fruit, reranker, roomy_folder):
+    """Hybrid stays without it, whatever the settings say."""
+    run = kb("bench", fruit, "-j", KB_MODEL=roomy_folder, KB_RERANK_MODEL=reranker, KB_RERANK="on").json
+
+    assert run["backends"] == ["keyword", "semantic", "hybrid", "rerank"]
+    [query] = run["queries"]
+    ranks = {backend: outcome["ranks"]["green.txt"] for backend, outcome in query["outcomes"].items()}
+    assert (ranks["hybrid"], ranks["rerank"]) == (2, 1)
+    assert run["warnings"] == []
+
+
+def test_without_a_reranker_the_others_are_asked(kb, fruit, roomy_folder, tmp_path):
+    run = kb("bench", fruit, "-j", KB_MODEL=roomy_folder, KB_RERANK_MODEL=tmp_path / "none").json
+
+    assert run["backends"] == ["keyword", "semantic", "hybrid"]
+
+
+def test_a_bench_says_how_often_the_reranker_failed(kb, fruit, roomy_folder, tmp_path):
+    """The figures are hybrid's then."""
+    asked = kb("bench", fruit, "-j", "--backend", "rerank", KB_MODEL=roomy_folder, KB_RERANK_MODEL=tmp_path / "none")
+
+    [warning] = asked.json["warnings"]
+    assert warning.startswith("1 of 1 queries were not reranked: ")
+    assert asked.json["queries"][0]["outcomes"]["rerank"]["ranks"] == {"green.txt": 2}
 
 
 def test_files_that_cannot_be_used_are_errors(bench, tmp_path):

@@ -147,6 +147,7 @@ def test_list_in_json_has_the_documents_with_their_keys(see):
     assert answer.keys() == {"documents", "total", "offset", "returned", "took_ms", "warnings"}
     assert answer["documents"][0].keys() == {
         "document_id", "title", "path", "type", "tags", "language", "chunks", "size", "created_at", "modified_at", "stale",
+        "meta",
     }  # fmt: skip
     assert [document["type"] for document in answer["documents"]] == ["markdown", "text", "code", "note"]
 
@@ -191,7 +192,8 @@ def test_show_tells_what_is_known(see, library):
     answer = see("show", "docs/a.md", "-j").json
     lines = see("show", 1).stdout
 
-    assert answer.keys() == {"document", "extractor", "content_hash", "metadata", "chunks", "took_ms", "warnings"}
+    keys = {"document", "extractor", "content_hash", "metadata", "original", "chunks", "took_ms", "warnings"}
+    assert answer.keys() == keys
     assert (answer["extractor"], len(answer["content_hash"]), len(answer["chunks"])) == ("markdown", 64, 5)
     assert str(library / "docs/a.md") in lines
     assert "Part 4" in lines

@@ -48,7 +48,16 @@ def killed(scenario, folder, *moments):
 
 @pytest.mark.parametrize(
     ("scenario", "fewest_steps"),
-    [("first-add", 25), ("add", 40), ("remove", 10), ("compact", 15), ("reindex", 30), ("heal", 12)],
+    [
+        ("first-add", 25),
+        ("add", 40),
+        ("append", 15),
+        ("remove", 10),
+        ("compact", 15),
+        ("reindex", 30),
+        ("restore", 15),
+        ("heal", 12),
+    ],
 )
 def test_a_command_killed_at_any_step_leaves_a_whole_store_and_goes_on(scenario, fewest_steps, quick_folder):
     """After each SIGKILL: documents whole, answers those of a rebuilt store, doctor content, the same command completes."""
@@ -59,7 +68,7 @@ def test_a_command_killed_at_any_step_leaves_a_whole_store_and_goes_on(scenario,
         assert bool(result[number]) is (scenario == "reindex")
 
 
-@pytest.mark.parametrize("scenario", ["add", "remove", "compact", "reindex"])
+@pytest.mark.parametrize("scenario", ["add", "remove", "compact", "reindex", "restore"])
 def test_a_command_killed_at_any_moment_leaves_a_whole_store_and_goes_on(scenario, quick_folder):
     """The same, within calls of SQLite and tantivy too."""
     result = killed(scenario, quick_folder, MOMENTS)

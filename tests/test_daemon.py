@@ -10,17 +10,23 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from conftest import Ran, environment
 from running import here, process, write
 
-from kb import protocol, standby
+from hatch_build import compile_c
+from kb import __version__, protocol, standby
 from kb.standby import Place
 
 TOOK = re.compile(rb'"(took_ms|created_at|idle_s)":[^,}]*')
 """What differs from one answer to the next, whoever gives it."""
+
+
+SCRIPT = (sys.executable, "-m", "kb.launch")
+"""The launcher where no compiler made one."""
 
 
 class Daemon:
@@ -32,9 +38,9 @@ class Daemon:
         self.data_dir = folder / "store"
         self.place = Place.of(self.data_dir)
 
-    def kb(self, *arguments: object, **variables: object) -> Ran:
+    def kb(self, *arguments: object, program: Sequence[object] = SCRIPT, **variables: object) -> Ran:
         done = subprocess.run(
-            [sys.executable, "-m", "kb.launch", *map(os.fsencode, map(str, arguments))],
+            [*program, *map(os.fsencode, map(str, arguments))],
             env=environment(self.data_dir, **{"KB_MODEL": self.model, "KB_DAEMON": "", **variables}),
             cwd=self.folder,
             capture_output=True,
@@ -347,6 +353,25 @@ def test_the_daemon_answers_200_calls_with_the_bytes_of_a_process_without_one(ru
         streams = [b"".join(content for kind, content in frames if kind == wanted) for wanted in (1, 2)]
         assert plain(Ran(frames[-1][1][0], *streams)) == plain(running.direct(*call)), call
     assert running.asked() - before >= 200
+
+
+@pytest.mark.heavy
+def test_the_compiled_launcher_and_the_script_say_the_same_in_all_of_these_calls(running, tmp_path):
+    """Whole processes, each a quarter of a thousand times, with arguments of 100 kB and of no encoding."""
+    compiled = tmp_path / "bin" / "kb"
+    compiled.parent.mkdir()
+    if not compile_c(Path(__file__).parents[1] / "kb/launcher.c", compiled, f'-DKB_VERSION="{__version__}"'):
+        pytest.skip("no C compiler here")
+    python = compiled.with_name("python3")  # what it becomes where the daemon declines
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    calls = [("search", *options, "--", query) for query in QUERIES for options in OPTIONS]
+    before = running.asked()
+    for call in [*calls, *OTHERS, ("search", "-j", "red " * 25_000)]:
+        wanted = plain(running.direct(*call))
+        assert plain(running.kb(*call)) == wanted, call
+        assert plain(running.kb(*call, program=[compiled])) == wanted, call
+    assert running.asked() - before >= 400
 
 
 def with_variables(request: bytes, daemon: Daemon) -> bytes:

@@ -30,6 +30,14 @@ ANSWERS = (
     ("InitAnswer", "init"),
     ("DaemonAnswer", "daemon status"),
     ("ReindexAnswer", "reindex"),
+    ("SourceAnswer", "source add notes --tag kept"),
+    ("ScanAnswer", "scan"),
+    ("SyncAnswer", "sync"),
+    ("BackupAnswer", "backup saved"),
+    ("RestoreAnswer", "restore saved --yes"),
+    ("ExportAnswer", "export exported"),
+    ("ImportAnswer", "import exported"),
+    ("ScrubAnswer", "scrub"),
     ("RemoveAnswer", "remove 1"),
     ("CompactAnswer", "compact"),
     ("Failure", "get 12345"),
@@ -66,7 +74,7 @@ def test_every_command_that_help_lists_is_documented(kb):
     page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
     listed = [
         *(f"kb {name}" for name in _listed(kb("--help"))),
-        *(f"kb {group} {name}" for group in ("tag", "daemon") for name in _listed(kb(group, "-h"))),
+        *(f"kb {group} {name}" for group in ("tag", "source", "daemon") for name in _listed(kb(group, "-h"))),
     ]
 
     assert len(listed) > 15
@@ -127,6 +135,8 @@ def test_what_was_asked_for_comes_before_what_every_answer_has(kind):
 
 
 def test_real_answers_are_what_the_schema_says(kb, tiny_folder, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/a.md").write_text("pears")
     (tmp_path / "fixture.json").write_text('{"queries": [{"query": "apples", "relevant": [1]}]}')
     definitions = write_docs.schema()["$defs"]
     closed = {name: {**rule, "additionalProperties": False} for name, rule in definitions.items()}

@@ -104,3 +104,58 @@ def test_a_failure_is_remembered_until_it_is_forgotten(writer):
 
 def _fields(row):
     return {name: getattr(row, name) for name in row.__struct_fields__}
+
+
+def test_a_document_that_grows_keeps_its_id_and_those_of_its_chunks_that_are_as_they_were(writer):
+    """From the first chunk that is another one on, all are new; the row says what the document is now."""
+    now = document(
+        "a", "blue fox", "green fox", title="longer", size=99, mtime_ns=7, modified_at="2026-02-01T00:00:00+00:00",
+        metadata={"turns": 3}, tags=("new",),
+    )  # fmt: skip
+    with writer.transaction() as seq:
+        assert writer.append(1, now, {}, "made-up", first_chunk=1, seq=seq) == 1
+    chunks = documents.chunks_of(writer.connection, 1)
+    assert [(row.id, row.chunk_index, row.text) for row in chunks] == [
+        (1, 0, "red fox"),
+        (2, 1, "blue fox"),
+        (4, 2, "green fox"),
+    ]
+    row = documents.by_id(writer.connection, 1)
+    assert (row.title, row.content_hash, row.size, row.mtime_ns) == ("longer", now.content_hash, 99, 7)
+    assert (row.modified_at, row.metadata, row.tags) == (now.modified_at, {"turns": 3}, ("animal", "new", "red"))
+    assert row.created_at  # when it came in first
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        chunk("blue wolf"),
+        chunk("blue fox", start_line=2),
+        chunk("blue fox", metadata={"turns": 2}),
+        chunk("blue fox", page=1),
+    ],
+)
+def test_a_chunk_that_has_another_text_place_or_metadata_is_another_one(changed, writer):
+    with writer.transaction() as seq:
+        assert writer.append(1, document("a", chunks=(changed,), size=3), {}, "made-up", first_chunk=1, seq=seq) == 1
+    assert [row.id for row in documents.chunks_of(writer.connection, 1)] == [1, 4]
+    assert writer.connection.execute("SELECT id FROM deleted_chunks").fetchall() == [(2,)]
+
+
+def test_what_grows_into_content_that_is_there_is_refused_as_a_whole(writer):
+    there = documents.by_id(writer.connection, 2)
+    now = document("a", "new fox", content_hash=there.content_hash)
+    with pytest.raises(sqlite3.IntegrityError), writer.transaction() as seq:
+        writer.append(1, now, {}, "made-up", first_chunk=0, seq=seq)
+    assert [row.text for row in documents.chunks_of(writer.connection, 1)] == ["red fox", "blue fox"]
+
+
+def test_the_tail_of_a_conversation_begins_with_its_last_exchange(writer):
+    pieces = [
+        chunk(f"turn {number}", start_line=10 * number, metadata={"turns": turns, **({"opens": True} if opens else {})})
+        for number, (turns, opens) in enumerate([(3, True), (2, True), (0, False), (1, False)], start=1)
+    ]
+    with writer.transaction() as seq:
+        document_id = writer.insert(document("talk", chunks=tuple(pieces)), {}, "made-up", seq=seq)
+    assert documents.tail_of(writer.connection, document_id) == documents.Tail(first_chunk=1, line=20, turns=3)
+    assert documents.tail_of(writer.connection, 1) is None

@@ -146,3 +146,59 @@ def test_a_first_add_on_a_full_disk_leaves_what_the_next_one_can_use(kb, leave):
     leave(None)
     assert kb("add", "first", "-r", "-j").json["added"] == 8
     assert kb("doctor", "-j").code == Exit.OK
+
+
+@pytest.mark.parametrize("free_kb", [*FREE_KB, 1600])
+def test_a_restore_onto_a_full_disk_leaves_the_old_store_or_the_new_one(kb, leave, free_kb):
+    kb("add", "first", "-r")
+    kb("backup", "saved")
+    whole = texts(kb)
+    kb("remove", "1")
+    before = texts(kb)
+    leave(free_kb)
+    assert_said_so(kb("restore", "saved", "--yes", "-j"))
+    leave(None)
+    assert kb("doctor", "-j").code == Exit.OK
+    assert texts(kb) in (before, whole)
+    assert kb("restore", "saved", "--yes", "-j").code == Exit.OK
+    assert texts(kb) == whole
+    assert kb("doctor", "-j").code == Exit.OK
+
+
+@pytest.mark.parametrize("largest_kb", LARGEST_KB)
+def test_a_backup_that_finds_no_room_leaves_nothing(kb, limited, folder, largest_kb):
+    kb("add", "first", "-r")
+    there = set(folder.iterdir())
+    ran = limited(largest_kb, "backup", "saved", "-j")
+    assert ran.code == Exit.STORE
+    assert_said_so(ran)
+    assert set(folder.iterdir()) == there
+
+
+@pytest.fixture
+def read_only(folder, kb):
+    """The store of `folder`, on a disk that cannot be written."""
+    kb("add", "first", "-r")
+    (folder / "elsewhere").mkdir()
+    kept = folder / "elsewhere" / "store"
+    (folder / "store").rename(kept)
+    (folder / "store").mkdir()
+    for options in (["--bind", kept], ["-o", "remount,bind,ro"]):
+        mounted = subprocess.run(["mount", *options, folder / "store"], capture_output=True, text=True, check=False)
+        if mounted.returncode:
+            pytest.skip(f"no disk can be mounted here: {mounted.stderr.strip()}")
+    yield
+    subprocess.run(["umount", "--lazy", folder / "store"], check=True)
+
+
+@pytest.mark.usefixtures("read_only")
+def test_a_store_on_a_read_only_disk_is_searched_and_not_written(kb):
+    """Without a daemon, which needs a socket there."""
+    found = kb("search", "-j", "red first3")
+    assert (found.code, found.json["results"][0]["source"]["title"][:6]) == (Exit.OK, "first3")
+    assert kb("list", "-j").json["total"] == 8
+    refused = kb("add", "--note", "more", "-j")
+    assert (refused.code, refused.json["error"]["code"]) == (Exit.STORE, "DiskFault")
+    no_daemon = kb("daemon", "start", KB_DAEMON="")
+    assert no_daemon.code != Exit.OK
+    assert "the daemon cannot live in" in no_daemon.stderr

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kb.cli.render_search import _runs
 from kb.hits import PER_DOCUMENT
-from kb.wire import Hit, HitSource, ScoreBreakdown
+from kb.wire_search import Hit, HitSource, ScoreBreakdown
 
 BOOK = "\n\n".join(f"# Part {number}\n\n{'red ' * 60}" for number in range(8))
 

@@ -190,6 +190,15 @@ def test_the_data_directory_is_found_as_python_finds_it(program, tmp_path, value
         assert program("list", variables=variables).code == 9
 
 
+@pytest.mark.parametrize(("folder", "place"), [("a", "a/.kb"), ("a/b/c", "a/.kb"), ("d", "home/.kb")])
+def test_a_store_above_the_working_directory_is_found(program, tmp_path, folder, place):
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "a/.kb").mkdir(parents=True, exist_ok=True)
+    variables = {"HOME": str(tmp_path / "home"), "KB_DATA_DIR": None}
+    with small_daemon(tmp_path / place, says(end(9))):
+        assert program("list", variables=variables, cwd=tmp_path / folder).code == 9
+
+
 def test_an_empty_home_is_the_root_folder(program, tmp_path):
     """As for Python."""
     with small_daemon(tmp_path / "data", says(end(9))):

@@ -244,6 +244,14 @@ def test_filters_hold_before_ranking(index_of):
     assert index.search(parse("apple"), 1, document_ids={3, 4}).total == 20
 
 
+def test_single_chunks_can_be_asked_for_beside_documents(index_of):
+    index = index_of(*(chunk(i, "apple " * (i + 1), document_id=i // 10) for i in range(100)))
+    hits = index.search(parse("apple"), 99, document_ids={3}, chunk_ids={7, 35, 99})
+    assert set(hits.chunk_ids) == {7, 99, *range(30, 40)}
+    assert found(index, "apple", document_ids=frozenset(), chunk_ids={7}) == [7]
+    assert found(index, "apple -apple", document_ids=frozenset(), chunk_ids={7}) == []
+
+
 def test_a_deleted_chunk_is_gone(index_of):
     index = index_of(chunk(1, "apple"), chunk(2, "apple"), chunk(3, "apple"))
     index.apply((), [2], Watermark(2, 7))

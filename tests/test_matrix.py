@@ -11,7 +11,7 @@ from exact import exact_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index import matrix
+from index import matrix, neighbours
 from index.matrix import Matrix, MatrixDamaged, Nearest
 from index.quantized import BLOCK_ROWS, holds
 from index.watermark import Watermark
@@ -100,11 +100,30 @@ def test_a_removed_chunk_is_dead_in_place_and_its_row_stays(ten, folder):
 
 def test_what_is_applied_twice_is_there_once(ten):
     """A process killed after the rows and before its watermark does it all again."""
-    batch = (ids_from(8, 5), rows(5, seed=1))
+    batch = (ids_from(8, 5), np.concatenate([rows(10)[7:], rows(2, seed=1)]))
     once = ten.apply([batch], np.array([1]), Watermark(2, 22))
     twice = once.apply([batch], np.array([1]), Watermark(2, 22))
     assert twice.ids.tolist() == once.ids.tolist() == [0, *range(2, 13)]
     assert np.array_equal(twice.vectors[:10], rows(10))
+
+
+def test_a_row_that_is_another_one_now_takes_the_place_of_the_old_one(ten):
+    after = ten.apply([(ids_from(9, 3), rows(3, seed=1))], NOTHING, Watermark(2, 22))
+    assert after.ids.tolist() == [*range(1, 9), 0, 0, 9, 10, 11]
+    assert np.array_equal(after.vectors[10:], rows(3, seed=1))
+
+
+def test_rows_mixed_otherwise_are_damage(ten, folder):
+    """Of a version that gave a chunk's neighbours another weight, or did not mix at all: made anew from the truth."""
+    header = (folder / "header.json").read_text()
+    for other in (
+        header.replace(f'"neighbours":{neighbours.WEIGHT}', '"neighbours":0.9'),
+        header.replace("neighbours", "x"),
+    ):
+        assert other != header
+        (folder / "header.json").write_text(other)
+        with pytest.raises(MatrixDamaged):
+            Matrix.open(folder)
 
 
 def test_a_torn_tail_is_not_read_and_is_cut_by_the_next_writer(ten, folder):
@@ -208,7 +227,7 @@ def as_sorting_says(index, scores, limit, allowed):
         if chunk_id != matrix.DEAD and (allowed is None or chunk_id in allowed)
     ]
     best = sorted(admitted)[:limit]
-    return Nearest([chunk_id for _, chunk_id in best], [float(-score) for score, _ in best], len(admitted))
+    return Nearest([chunk_id for _, chunk_id in best], [float(-score) for score, _ in best], {}, len(admitted))
 
 
 @settings(max_examples=50, deadline=None)

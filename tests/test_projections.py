@@ -87,6 +87,23 @@ def test_a_deletion_that_no_projection_has_seen_is_replayed(folder):
     assert problems(folder) == []
 
 
+def test_a_document_that_has_grown_is_replayed(folder):
+    """Its new chunks are found, the one that was made anew is not, and those that stayed are there once."""
+    now = document("a", "blue hen", "green hen", title="henhouse", size=3)
+
+    def grow(connection, seq):
+        for piece in now.chunks:
+            vectors.insert(connection, [piece.text_hash], small_store.vector(piece.text)[None, :], "made-up", seq=seq)
+        documents.append(connection, 1, now, first_chunk=1, seq=seq)
+
+    without_catching_up(folder, grow)
+    assert states(folder) == (State.BEHIND, State.BEHIND)
+    assert sorted(small_store.by_words(folder, "henhouse")) == [1, 4, 5]
+    assert small_store.by_words(folder, "fox") == [1]
+    assert sorted(small_store.by_vector(folder, "green hen")) == [1, 3, 4, 5]
+    assert problems(folder) == []
+
+
 def test_a_new_title_and_path_are_replayed_into_the_words(folder):
     without_catching_up(
         folder, lambda connection, seq: documents.rename(connection, 2, "/made/up/kennel", "terrier", seq=seq)
@@ -449,6 +466,28 @@ def look_at(folder, held):
         i for i, (_, title) in chunks.items() if title == "renamed"
     ]
     query = small_store.vector("anything")
-    cosines = {i: float(np.dot(small_store.vector(text), query)) for i, (text, _) in chunks.items()}
+    cosines = {i: float(np.dot(row_of(text), query)) for i, (text, _) in chunks.items()}
     assert small_store.by_vector(folder, "anything") == sorted(cosines, key=lambda i: (-cosines[i], i))
     assert problems(folder) == []
+
+
+def row_of(text):
+    name = text.split()[-1]
+    return small_store.row(text, of=(f"common text of {name}", f"second {name}"))
+
+
+def test_a_vector_that_comes_late_changes_the_rows_beside_it(data_dir, make_store):
+    """As building the matrix anew would."""
+    make_store(document("a", "red fox", "slow snail", "blue fox"))
+    without = document("b", "white owl", "slow snail", "grey owl")
+    small_store.add(data_dir, without, without_vectors=True)
+    for text in ("grey owl", "white owl"):
+        with store.writing(data_dir) as writer, writer.transaction() as seq:
+            row = small_store.vector(text)[None, :]
+            vectors.insert(writer.connection, [vectors.text_hash(text)], row, "made-up", seq=seq)
+        assert problems(data_dir) == []
+    texts = ("white owl", "slow snail", "grey owl")
+    with store.reading(data_dir) as reader:
+        found = dict(zip(reader.matrix().ids.tolist(), reader.matrix().vectors, strict=True))
+    for place, text in enumerate(texts):
+        assert np.array_equal(found[4 + place], small_store.row(text, of=texts))

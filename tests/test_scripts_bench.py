@@ -12,7 +12,7 @@ import pytest
 from bench_hurt import Seen, answer_of, look
 from bench_process import Run, run, times
 
-from kb.wire import Hit, HitSource, ScoreBreakdown, SearchAnswer
+from kb.wire_search import Hit, HitSource, ScoreBreakdown, SearchAnswer
 
 
 def hit(name, generation, document_id=1):

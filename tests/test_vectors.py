@@ -27,8 +27,15 @@ def searchable(connection, after_seq=-1, **options):
     }
 
 
+FOXES = ("red fox", "blue fox")
+
+
 def test_a_vector_comes_back_bit_for_bit(writer):
-    assert np.array_equal(searchable(writer.connection)[1], small_store.vector("red fox"))
+    assert np.array_equal(searchable(writer.connection)[3], small_store.vector("green dog"))
+
+
+def test_a_chunk_with_others_beside_it_comes_back_mixed_with_them(writer):
+    assert np.array_equal(searchable(writer.connection)[1], small_store.row("red fox", of=FOXES))
 
 
 def test_batches_of_any_size_give_the_same_rows(writer):
@@ -39,7 +46,7 @@ def test_a_vector_that_is_there_stays(writer):
     """Two writers that embedded the same text agree, up to the last bit; the first one counts."""
     with writer.transaction() as seq:
         vectors.insert(writer.connection, [FOX], small_store.vector("other")[None, :], "made-up", seq=seq)
-    assert np.array_equal(searchable(writer.connection)[1], small_store.vector("red fox"))
+    assert np.array_equal(searchable(writer.connection)[1], small_store.row("red fox", of=FOXES))
 
 
 @pytest.mark.parametrize("rows", [np.ones((2, 8), np.float32), np.ones((1, 8))])
@@ -80,7 +87,9 @@ def test_a_chunk_becomes_searchable_with_the_later_of_its_document_and_its_vecto
     with writer.transaction() as second:
         row = small_store.vector("white owl")[None, :]
         vectors.insert(writer.connection, [vectors.text_hash("white owl")], row, "made-up", seq=second)
-    assert list(searchable(writer.connection, after_seq=second - 1)) == [5]
+    found = searchable(writer.connection, after_seq=second - 1)
+    assert list(found) == [4, 5], "what is beside it has another row now"
+    assert np.array_equal(found[4], small_store.row("red fox", of=("red fox", "white owl")))
     assert list(searchable(writer.connection, after_seq=second)) == []
 
 

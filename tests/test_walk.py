@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from unprivileged import permissions_hold
 
 from kb.errors import BadRequest, NotFound
 from kb.walk import Rules, Walk
@@ -166,6 +167,68 @@ def test_a_link_to_itself_is_only_a_link(tree):
     (folder / "self").symlink_to("self")
 
     assert walked(folder)[0] == ["a.md"]
+
+
+@pytest.mark.parametrize(
+    ("globs", "expected"),
+    [
+        (("*.txt",), ["a.txt", "sub/deep/c.txt"]), (("sub/",), ["sub/b.md", "sub/deep/c.txt"]),
+        (("sub", "!*.txt"), ["sub/b.md"]), (("/*.md",), ["a.md"]), (("sub/**/*.txt", "a.md"), ["a.md", "sub/deep/c.txt"]),
+    ],
+)  # fmt: skip
+def test_with_globs_only_files_that_they_mean_are_taken(tree, globs, expected):
+    folder = tree(**{"a.md": "", "a.txt": "", "sub/b.md": "", "sub/deep/c.txt": ""})
+
+    assert walked(folder, globs=globs)[0] == expected
+
+
+def test_a_glob_that_is_no_pattern_is_refused(tree):
+    with pytest.raises(BadRequest, match="--glob '!'"):
+        walked(tree(**{"a.md": ""}), globs=("!",))
+
+
+def test_a_folder_that_cannot_be_listed_is_said_and_remembered(tree):
+    folder = tree(**{"a.md": "", "sub/b.md": ""})
+    (folder / "sub").chmod(0)
+    try:
+        with permissions_hold():
+            found, walk = walked(folder)
+    finally:
+        (folder / "sub").chmod(0o755)
+
+    assert found == ["a.md"]
+    assert walk.unseen == [f"{folder}/sub"]
+    assert walk.skipped == [f"{folder}/sub: Permission denied"]
+
+
+def test_without_an_order_the_same_files_are_found(tree):
+    folder = tree(**{"b.md": "", "a/z.txt": "", "a/.gitignore": "y.txt", "a/y.txt": "", "c.xyz": ""})
+    found = [
+        os.path.relpath(path, folder)
+        for batch in Walk(Rules(recursive=True), avoid=Path("/nowhere"), is_ordered=False).below(str(folder))
+        for path, _ in batch
+    ]
+
+    assert sorted(found) == walked(folder)[0] == ["a/z.txt", "b.md"]
+
+
+def test_a_file_is_taken_where_a_walk_comes_to_it(tree):
+    """What `takes` says of single files is what a walk of all does."""
+    files = {
+        ".git/HEAD": "", ".gitignore": "*.log\nbuild/\n", "docs/a.md": "", "docs/b.log": "", "docs/build/c.md": "",
+        "docs/.hidden/d.md": "", "docs/e.xyz": "", "docs/sub/.kbignore": "g.md", "docs/sub/f.md": "", "docs/sub/g.md": "",
+        "docs/left/h.md": "", "docs/store/i.md": "",
+    }  # fmt: skip
+    folder = tree(**files) / "docs"
+    (folder / "link.md").symlink_to(folder / "a.md")
+    rules = Rules(recursive=True, excludes=("left/",))
+    walk = Walk(rules, avoid=folder / "store")
+    taken = {
+        path for path in [*map(str, folder.rglob("*.*")), str(folder / "link.md")] if walk.takes(str(folder), path)
+    }
+
+    assert taken == {path for batch in Walk(rules, avoid=folder / "store").below(str(folder)) for path, _ in batch}
+    assert {os.path.relpath(path, folder) for path in taken} == {"a.md", "sub/f.md"}
 
 
 def test_a_directory_needs_recursive(tree):

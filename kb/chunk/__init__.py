@@ -9,6 +9,7 @@ from typing import Protocol
 
 import msgspec
 
+from kb.chunk import exchange
 from kb.chunk.context import context_of, trimmed
 from kb.chunk.pack import Limits, pack
 from kb.chunk.sections import sections
@@ -47,7 +48,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """How one document is to be cut, settled from its type and the settings."""
 
     strategy: str
-    """`sections` (by heading), `blocks` (each block for itself), `fixed` (windows), `whole` (one chunk)."""
+    """`sections` (by heading), `blocks` (each block for itself), `exchange` (a question with its answers), `fixed` (windows),
+    `whole` (one chunk).
+    """
     max_tokens: int
     min_tokens: int = 50
     overlap_tokens: int = 50
@@ -59,6 +62,8 @@ def plan_for(doc_type: str, settings: Chunking) -> Plan:
     overlap = settings.defaults.overlap_tokens
     if doc_type == "note":
         return Plan(strategy="whole", max_tokens=settings.defaults.max_tokens)
+    if doc_type == "transcript":
+        return Plan(strategy="exchange", max_tokens=settings.defaults.max_tokens)
     if doc_type == "code":
         strategy = "blocks" if settings.code.strategy == "ast" else "fixed"
         kept = settings.code.include_context
@@ -83,6 +88,9 @@ def chunk(document: Document, plan: Plan, tokens: TokenCounter, model_sees: int)
     if plan.strategy == "whole":
         return [_whole(document, tokens)]
     counter = BoundedCounter(tokens)
+    if plan.strategy == "exchange":
+        sizes = exchange.Sizes(min(plan.max_tokens, model_sees), plan.min_tokens, model_sees)
+        return exchange.chunks_of(document.blocks, sizes, counter)
     chunks: list[Chunk] = []
     for section in _grouped(document.blocks, plan, counter, model_sees):
         first = section[0]

@@ -38,7 +38,7 @@ def context_of(section: Sequence[Block], *, include: bool) -> str:
 def unsaid(context: str, text: str) -> str:
     """`context` without its last heading where `text` begins with it: embedded twice it costs room and finds nothing more.
 
-    nDCG@10 by meaning, once against twice: 0.442 and 0.441 on 635 documents of Cranfield (docs/ranking.md).
+    nDCG@10 by meaning, once against twice: 0.442 and 0.441 on 635 documents of Cranfield.
     """
     chain, _, given = context.partition("\n")
     above, _, last = chain.rpartition(ARROW)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from kb.cli.options import Json, setup
+from kb.cli.options import EnvFile, Json, setup
 
 
 def add(
@@ -51,16 +51,33 @@ def add(
         Literal["auto", "docling", "pymupdf"] | None,
         typer.Option("--engine", help="Who reads complex PDF pages, for this once."),
     ] = None,
+    meta: Annotated[
+        list[str] | None,
+        typer.Option("--meta", metavar="KEY=VALUE", help="Give the documents this too; may be repeated."),
+    ] = None,
+    keep_original: Annotated[
+        bool | None,
+        typer.Option("--keep-original/--no-keep-original", help="Keep the files as they are in the store too."),
+    ] = None,
+    scrub: Annotated[
+        bool | None,
+        typer.Option(
+            "--scrub/--no-scrub", help="Store [redacted: kind] in place of secrets, or them; --scrub is usual."
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be added, and add nothing.")] = False,
+    env_file: EnvFile = None,
     as_json: Json = False,
 ) -> int:
     """Add documents: files, directories, a note, or standard input."""
     from kb.candidates import Request
     from kb.cli import ingest
+    from kb.meta import values
 
     request = Request(
         paths=tuple(Path(path) for path in paths or ()), recursive=recursive, doc_type=doc_type, language=language,
         tags=tuple(tag.strip() for tag in tags or ()), title=title, excludes=tuple(excludes or ()), replace=replace, retry=retry,
         follow_symlinks=follow_symlinks, password=password, dry_run=dry_run, pdf_engine=engine,
+        keep_original=keep_original, scrub=scrub, meta=values(meta or ()),
     )  # fmt: skip
-    return ingest.run(setup(), request, paths or [], note, workers, reread=reread, as_json=as_json)
+    return ingest.run(setup(env_file), request, paths or [], note, workers, reread=reread, as_json=as_json)

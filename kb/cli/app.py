@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Annotated
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
 from kb import __version__
-from kb.cli import adding, benching, curating, finding, keeping, standing
+from kb.cli import adding, benching, curating, finding, keeping, moving, scrubbing, standing, syncing
+from kb.cli import options as options_of_all
 from kb.cli.quick import QuickCommand
 from kb.errors import Exit
 
 Command = Callable[..., int]
 COMMANDS: dict[str, Command] = {
     "add": adding.add,
+    "scan": syncing.scan,
+    "sync": syncing.sync,
     "search": finding.search,
     "get": finding.get,
     "list": finding.list_documents,
@@ -22,9 +27,14 @@ COMMANDS: dict[str, Command] = {
     "remove": curating.remove,
     "tag-describe": curating.tag_describe,
     "status": keeping.status,
+    "scrub": scrubbing.scrub,
     "compact": keeping.compact,
     "reindex": keeping.reindex,
     "doctor": keeping.doctor,
+    "backup": moving.backup,
+    "restore": moving.restore,
+    "export": moving.export,
+    "import": moving.import_folder,
     "bench": benching.bench,
     "config": keeping.config,
     "init": keeping.init,
@@ -37,6 +47,17 @@ GROUPS: dict[str, tuple[str, dict[str, Command]]] = {
             "remove": curating.tag_remove,
             "list": curating.tag_list,
             "describe": curating.tag_describe,
+        },
+    ),
+    "source": (
+        "Folders that the store is kept in step with: register them, then `kb sync`.",
+        {
+            "add": syncing.add,
+            "list": syncing.list_,
+            "show": syncing.show,
+            "rename": syncing.rename,
+            "remove": syncing.remove,
+            "import": syncing.import_,
         },
     ),
     "daemon": (
@@ -63,7 +84,7 @@ def command_line() -> typer.Typer:
         callback=_global,
     )
     for name, command in COMMANDS.items():
-        app.command(name)(command)
+        app.command(name)(in_a_store(command))
     for name, (said, commands) in GROUPS.items():
         app.add_typer(_group(said, commands), name=name)
     return app
@@ -72,15 +93,32 @@ def command_line() -> typer.Typer:
 def one_command(verb: str) -> typer.Typer:
     """One of COMMANDS alone: each takes a millisecond to make, and a process needs one."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(verb, cls=QuickCommand, context_settings=CONTEXT)(COMMANDS[verb])
+    app.command(verb, cls=QuickCommand, context_settings=CONTEXT)(in_a_store(COMMANDS[verb]))
     return app
 
 
 def _group(said: str, commands: dict[str, Command]) -> typer.Typer:
     group = typer.Typer(help=said, no_args_is_help=True, rich_markup_mode=None)
     for name, command in commands.items():
-        group.command(name)(command)
+        group.command(name)(in_a_store(command))
     return group
+
+
+def in_a_store(command: Command) -> Command:
+    """The command with the option --store, unless it has that itself."""
+    signature = inspect.signature(command, eval_str=True)
+    if "stores" in signature.parameters:
+        return command
+
+    @wraps(command)
+    def of_store(*arguments: Any, store: str | None = None, **options: Any) -> int:
+        with options_of_all.of_store(store):
+            return command(*arguments, **options)
+
+    option = inspect.Parameter("store", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=options_of_all.Store)
+    of_store.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
+    of_store.__annotations__ = {**command.__annotations__, "store": options_of_all.Store}
+    return of_store
 
 
 def _version(wanted: bool) -> None:

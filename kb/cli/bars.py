@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from types import TracebackType
 from typing import Self
@@ -37,6 +38,15 @@ class _Bar:
     ) -> None:
         if self.shown:
             self.progress.stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Out of the way of a question."""
+        if self.shown:
+            self.progress.stop()
+        yield
+        if self.shown:
+            self.progress.start()
 
 
 class EmbeddingBar(_Bar):

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
+import msgspec
 import typer
 
-from kb.cli.options import Before, Json, PathGlob, Reference, Since, Tags, Types, document_filter, setup
-from kb.cli.output import emit
-from kb.errors import BadRequest
+from kb.cli.options import (
+    Before,
+    EnvFile,
+    Json,
+    Metas,
+    PathGlob,
+    Reference,
+    Roles,
+    Setup,
+    Since,
+    Stores,
+    Tags,
+    Types,
+    document_filter,
+    of_store,
+    setup,
+)
+from kb.cli.output import AnyAnswer, emit
+from kb.errors import BadRequest, Exit
+
+if TYPE_CHECKING:
+    from kb.search import Request
+    from kb.wire_search import SearchAnswer, SearchAnswers
 
 Mode = Literal["hybrid", "keyword", "semantic"]
 MODES: dict[str, Mode] = {mode: mode for mode in get_args(Mode)}
@@ -32,6 +54,8 @@ def search(
     path: PathGlob = None,
     since: Since = None,
     before: Before = None,
+    roles: Roles = None,
+    metas: Metas = None,
     min_score: Annotated[float, typer.Option("--min-score", min=0, max=1, help="Leave out what scores less.")] = 0.0,
     group: Annotated[bool, typer.Option("--group", help="One result a document: its best passage.")] = False,
     per_document: Annotated[
@@ -56,37 +80,78 @@ def search(
         typer.Option("--rerank/--no-rerank", help="Let a cross-encoder read the best results (kb init --rerank)."),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say how each result came by its score.")] = False,
+    fresh: Annotated[
+        bool | None,
+        typer.Option("--fresh/--no-fresh", help="Look at the sources first, and read what is new in them."),
+    ] = None,
+    env_file: EnvFile = None,
+    stores: Stores = None,
 ) -> int:
     """Search for passages."""
+    from kb.across import merged
     from kb.caller import caller
-    from kb.cli import render_search as render
-    from kb.search import Request, search_together
-    from kb.search import search as run
+    from kb.search import Request
 
     if group and per_document not in (None, 1):
         raise BadRequest("--group means --per-document 1", "say one of them")
-    here = setup()
-    wanted = here.settings.search
-    filters = document_filter(tags, types, path, since, before)
-    requests = [
-        Request(
-            query=query, top=top or wanted.default_top, mode=how, filter=filters, min_score=min_score, group=group,
-            per_document=per_document, rerank=rerank, explain=explain,
-        )
-        for query, how in [(" ".join(words), mode), *(_typed(query, mode) for query in also or ())]
-    ]  # fmt: skip
+    queries = [(" ".join(words), mode), *(_typed(query, mode) for query in also or ())]
+    answers: list[tuple[str, SearchAnswer | SearchAnswers]] = []
+    named: list[str | None] = [*stores] if stores else [None]
+    for store in dict.fromkeys(named):
+        with of_store(store):
+            here = setup(env_file)
+            wanted = here.settings.search
+            filters = document_filter(tags, types, path, since, before, metas=metas, roles=roles)
+            requests = [
+                Request(
+                    query=query, top=top or wanted.default_top, mode=how, filter=filters, min_score=min_score, group=group,
+                    per_document=per_document, rerank=rerank, explain=explain,
+                )
+                for query, how in queries
+            ]  # fmt: skip
+            said = _freshened(here) if (wanted.fresh if fresh is None else fresh) else ()
+            answers.append((str(here.data_dir), _with_warnings(_answer(here, requests), said)))
     chosen = "json" if as_json else format_ or wanted.default_format
     as_json = chosen == "json" or (chosen == "auto" and not caller().on_terminal)
-    if also:
-        code = emit(search_together(here.data_dir, here.settings, requests), render.searches, as_json=as_json)
-    else:
-        code = emit(run(here.data_dir, here.settings, requests)[0], render.search, as_json=as_json)
-    if wanted.daemon and caller().is_this_process:
+    code = _emit(answers[0][1] if len(answers) == 1 else merged(answers, requests[0].top), as_json=as_json)
+    if wanted.daemon and caller().is_this_process and not stores:  # which `kb` asks by its place alone
         from kb.standby import leave_behind
 
         caller().stdout.flush()
         leave_behind(here.data_dir)
     return code
+
+
+def _answer(here: Setup, requests: Sequence[Request]) -> SearchAnswer | SearchAnswers:
+    from kb.search import search as one_by_one
+    from kb.search import search_together
+
+    if len(requests) > 1:
+        return search_together(here.data_dir, here.settings, requests)
+    return one_by_one(here.data_dir, here.settings, requests)[0]
+
+
+def _emit(answer: SearchAnswer | SearchAnswers, *, as_json: bool) -> int:
+    from kb.cli import render_search as render
+    from kb.wire_search import SearchAnswers
+
+    if isinstance(answer, SearchAnswers):
+        return emit(answer, render.searches, as_json=as_json)
+    return emit(answer, render.search, as_json=as_json)
+
+
+def _freshened(here: Setup) -> Sequence[str]:
+    """Bring the store into step; what is to be said of that."""
+    from kb.caller import caller
+    from kb.fresh import freshen
+
+    if not caller().is_this_process:
+        raise typer.Exit  # the daemon declines: it does not write
+    return freshen(here.data_dir, here.settings)
+
+
+def _with_warnings(answer: AnyAnswer, said: Sequence[str]) -> AnyAnswer:
+    return msgspec.structs.replace(answer, warnings=(*said, *answer.warnings)) if said else answer
 
 
 def _typed(query: str, mode: Mode) -> tuple[str, Mode]:
@@ -106,16 +171,37 @@ def get(
     around: Annotated[
         int | None, typer.Option("--around", metavar="N", min=0, help="A chunk with N neighbours on each side.")
     ] = None,
+    original: Annotated[
+        bool, typer.Option("--original", help="Its file as it was, where that was kept (kb add --keep-original).")
+    ] = False,
     as_json: Json = False,
 ) -> int:
     """Print the text of a document or of a part of it, to read on or to cite."""
     from kb import browse
     from kb.cli import render
 
+    if original:
+        if as_json or any(option is not None for option in (lines, page, around)):
+            raise BadRequest("--original gives the whole file and goes alone", "say kb get ID --original > FILE")
+        return _original(reference)
     if sum(option is not None for option in (lines, page, around)) > 1:
         raise BadRequest("--lines, --page and --around exclude each other", "say one of them")
     part = browse.Part(None if lines is None else browse.parse_lines(lines), page, around)
     return emit(browse.get(setup().data_dir, reference, part), render.get, as_json=as_json)
+
+
+def _original(reference: str) -> int:
+    """Write the bytes as they come: they may be many, so no daemon collects them, and they may be no text."""
+    from kb import browse
+    from kb.caller import caller
+
+    if not caller().is_this_process:
+        raise typer.Exit  # the daemon declines
+    if caller().on_terminal:
+        raise BadRequest("a file is not for a terminal", f"say kb get {reference} --original > FILE")
+    for piece in browse.original(setup().data_dir, reference):
+        caller().stdout.buffer.write(piece)
+    return Exit.OK
 
 
 def list_documents(
@@ -124,6 +210,7 @@ def list_documents(
     path: PathGlob = None,
     since: Since = None,
     before: Before = None,
+    metas: Metas = None,
     top: Annotated[int, typer.Option("--top", "-n", min=1, max=MOST, help="How many on this page.")] = 50,
     offset: Annotated[int, typer.Option("--offset", min=0, max=MOST, help="How many to pass over first.")] = 0,
     every: Annotated[bool, typer.Option("--all", help="All of them, on one page.")] = False,
@@ -133,7 +220,7 @@ def list_documents(
     from kb import browse
     from kb.cli import render
 
-    filters = document_filter(tags, types, path, since, before)
+    filters = document_filter(tags, types, path, since, before, metas=metas)
     answer = browse.list_documents(setup().data_dir, filters, limit=None if every else top, offset=offset)
     return emit(answer, render.listing, as_json=as_json)
 

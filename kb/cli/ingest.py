@@ -67,6 +67,8 @@ def _check(paths: Sequence[str], note: str | None, request: Request, *, reread: 
         raise BadRequest("- stands for standard input and goes alone", "add the files in another command")
     if request.doc_type is not None:
         known_type(request.doc_type)
+    if note is not None and request.keep_original:
+        raise BadRequest("--keep-original is for files and standard input", "a note is kept word for word anyhow")
     if not all(tag.strip() for tag in request.tags):
         raise BadRequest("a tag needs a name", "say --tag NAME")
 

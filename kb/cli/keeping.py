@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
-from kb.cli.options import Json, setup
+from kb.cli.options import EnvFile, Json, setup
 from kb.cli.output import emit
 from kb.errors import BadRequest, Exit
 
 
-def status(as_json: Json = False) -> int:
+def status(env_file: EnvFile = None, as_json: Json = False) -> int:
     """Say how much is in the store, and what should be done about it."""
     from kb.cli import render
     from kb.status import status as run
 
-    here = setup()
+    here = setup(env_file)
     return emit(run(here.data_dir, here.settings), render.fields, as_json=as_json)
 
 
@@ -39,6 +39,8 @@ def compact(
 
 def reindex(
     model: Annotated[str | None, typer.Option("--model", metavar="M", help="Switch the store to this model.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Try again the texts that the model could not embed.")] = False,
+    env_file: EnvFile = None,
     as_json: Json = False,
 ) -> int:
     """Make the vectors that are missing, or those of another model; may be interrupted, and goes on from there."""
@@ -46,21 +48,22 @@ def reindex(
     from kb.cli.bars import EmbeddingBar
     from kb.reindex import reindex as run
 
-    here = setup()
+    here = setup(env_file)
     with EmbeddingBar.for_terminal() as bar:
-        answer = run(here.data_dir, here.settings, model, bar, os.environ)
+        answer = run(here.data_dir, here.settings, model, bar, os.environ, retry=retry)
     return emit(answer, render.reindexed, as_json=as_json)
 
 
 def doctor(
     fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended.")] = False,
+    env_file: EnvFile = None,
     as_json: Json = False,
 ) -> int:
     """Check every invariant of the store, the model and the readers."""
     from kb.cli import render
     from kb.doctor import doctor as run
 
-    here = setup()
+    here = setup(env_file)
     answer = run(here.data_dir, here.settings, fix=fix)
     emit(answer, render.diagnosis, as_json=as_json)
     return Exit.OK if answer.ok else Exit.PARTIAL
@@ -89,6 +92,7 @@ def init(
     reranker: Annotated[
         str | None, typer.Argument(metavar="[RERANKER]", help="With --rerank: a cross-encoder of the hub, as ORG/NAME.")
     ] = None,
+    env_file: EnvFile = None,
     as_json: Json = False,
 ) -> int:
     """Make the store, and fetch its embedding model. The only command that fetches anything from the network."""
@@ -97,7 +101,7 @@ def init(
 
     if reranker is not None and not rerank:
         raise BadRequest(f"what is {reranker!r}?", f"say --model {reranker} or --rerank {reranker}")
-    here = setup()
+    here = setup(env_file)
     wanted = (reranker or here.settings.search.rerank_model) if rerank else None
     answer = run(here.data_dir, here.settings, model, docling=docling, reranker=wanted)
     return emit(answer, render.fields, as_json=as_json)

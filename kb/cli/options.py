@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +13,13 @@ import msgspec
 import typer
 
 from index.filters import Filter
-from kb import settings
-from kb.caller import caller
+from kb import envfile, settings
+from kb.caller import answering_for, caller
 from kb.detect import supported_types
 from kb.errors import BadRequest
+from kb.meta import pairs
 from kb.settings import Loaded, Settings
+from kb.whichstore import named
 
 Json = Annotated[bool, typer.Option("--json", "-j", help="Answer in JSON on standard output.")]
 Tags = Annotated[
@@ -30,10 +34,44 @@ PathGlob = Annotated[
     typer.Option("--path", metavar="GLOB", help="Only below this folder, or where the path matches; * also crosses /."),
 ]
 Since = Annotated[
-    str | None, typer.Option("--since", metavar="DATE", help="Only documents of this day or later (YYYY-MM-DD).")
+    str | None,
+    typer.Option(
+        "--since",
+        metavar="DATE",
+        help="Only documents of this day or later (YYYY-MM-DD); of a conversation what was said then.",
+    ),
 ]
 Before = Annotated[str | None, typer.Option("--before", metavar="DATE", help="Only documents of before this day.")]
 
+EnvFile = Annotated[
+    str | None,
+    typer.Option("--env-file", metavar="FILE", help="Keys of services that no variable has: lines such as NAME=value."),
+]
+Metas = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--meta",
+        metavar="KEY=VALUE",
+        help="Only documents that were given this (kb add --meta) or state it; repeated: all of them.",
+    ),
+]
+Roles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--role",
+        metavar="R",
+        help="Only where this one speaks in a conversation: user, assistant or a name; repeated: any of them.",
+    ),
+]
+
+Store = Annotated[
+    str | None,
+    typer.Option("--store", metavar="NAME|PATH", help="Another store: a folder, or a name below ~/.kb/stores."),
+]
+Stores = Annotated[
+    list[str] | None,
+    typer.Option("--store", metavar="NAME|PATH", help="Another store, as elsewhere; repeated: all of them."),
+]
 Reference = Annotated[str, typer.Argument(metavar="ID|PATH", help="A document's id, or the path of its file.")]
 
 
@@ -52,29 +90,51 @@ class Setup(msgspec.Struct, frozen=True):
         return self.loaded.settings.storage.lock_timeout_s
 
 
-def setup() -> Setup:
-    """Raises BadConfig."""
+def setup(env_file: str | None = None) -> Setup:
+    """Raises BadConfig, and BadRequest for an --env-file that is not there."""
     environ = caller().environ
-    folder = settings.data_dir(environ)
+    folder = settings.data_dir(environ, caller().folder)
     loaded = settings.load(folder, environ)
     if loaded.settings.embedding.model is not None:
         from kb.switch import settled  # SQLite, numpy and tantivy, which not every command needs
 
         loaded = settled(folder, loaded)
+    envfile.use(env_file, loaded, folder)
     return Setup(folder, loaded)
 
 
+@contextmanager
+def of_store(name: str | None) -> Iterator[None]:
+    """What happens inside happens in the store of this name or path; None: in the one that is found."""
+    if name is None:
+        yield
+        return
+    if not name.strip():
+        raise BadRequest("--store needs a name or a path", "say --store NAME, or --store ./folder")
+    here = caller()
+    environ = {**here.environ, "KB_DATA_DIR": here.absolute(named(name))}
+    with answering_for(msgspec.structs.replace(here, environ=environ, names_a_store=True)):
+        yield
+
+
 def document_filter(
-    tags: list[str] | None, types: list[str] | None, path: str | None, since: str | None, before: str | None
+    tags: list[str] | None,
+    types: list[str] | None,
+    path: str | None,
+    since: str | None,
+    before: str | None,
+    metas: list[str] | None = None,
+    roles: list[str] | None = None,
 ) -> Filter:
-    """Raises BadRequest for a type or a date that cannot be."""
+    """Raises BadRequest for a type, a date or a pair that cannot be."""
     known = [*supported_types(), "note"]
     for name in types or ():
         if name not in known:
             raise BadRequest(f"unknown type {name!r}", f"types are {', '.join(sorted(known))}")
     return Filter(
         tags=tuple(tags or ()), types=tuple(types or ()), path_glob=path_glob(path) if path else None,
-        since=_day("--since", since), before=_day("--before", before),
+        since=_day("--since", since), before=_day("--before", before), meta=pairs(metas or ()),
+        roles=tuple(roles or ()),
     )  # fmt: skip
 
 

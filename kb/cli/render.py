@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from index.meta import GIVEN
 from kb.browse import LINE_TYPES
 from kb.caller import caller
 from kb.cli.columns import with_columns
@@ -32,13 +33,18 @@ def added_file(file: AddedFile) -> str:
     """What became of one file, in one line."""
     name = one_line(file.path.rpartition("/")[2] if file.path else file.title)
     reason = one_line(file.reason)
+    held = f"{file.chunks} chunks" + (f", {file.redacted} redacted" if file.redacted else "")
     lines = {
-        "added": f"Added: {name} ({file.chunks} chunks)" + (f", {reason}" if reason else ""),
-        "replaced": f"Replaced: {name} ({file.chunks} chunks)",
+        "added": f"Added: {name} ({held})" + (f", {reason}" if reason else ""),
+        "replaced": f"Replaced: {name} ({held})",
+        "appended": f"Appended: {name} ({held})",
         "moved": f"Moved: {name} ({reason})",
         "skipped": f"Skipped: {name} (already indexed{': ' + reason if reason else ''})",
         "no_text": f"Skipped: {name} (no text: {reason})",
         "failed": f"Failed: {reason}" if name in reason else f"Failed: {name}: {reason}",
+        "copy": f"Copy: {name} (another file with this content is the document)",
+        "removed": f"Removed: {name} (the file is gone)",
+        "unreadable": f"Unreadable: {name}: {reason}",
         "would_add": f"Would add: {one_line(file.path or file.title)}",
     }
     return lines[file.status]
@@ -55,6 +61,7 @@ def added(answer: AddAnswer) -> Iterator[str]:
         (answer.no_text, "without text"),
         (answer.unsupported, "of unsupported types"),
         (answer.ignored, "left out by ignore rules"),
+        (answer.redacted, "secrets redacted"),
     ):
         if count:
             yield f"{count} {what}."
@@ -74,6 +81,7 @@ def listing(answer: ListAnswer) -> Iterator[str]:
 def _document_line(document: DocumentSummary) -> str:
     facts = [f"{document.document_id:>6}", f"{document.type:<8}", one_line(document.title)]
     facts += [f"#{one_line(tag)}" for tag in document.tags]
+    facts += [one_line(f"{key}={value}") for key, value in document.meta.items()]
     facts += ["STALE"] if document.stale else []
     return "  ".join([*facts, one_line(document.path or "")]).rstrip()
 
@@ -82,7 +90,10 @@ def show(answer: ShowAnswer) -> Iterator[str]:
     yield from _pairs(answer.document)
     yield f"{'extractor':<14} {answer.extractor}"
     yield f"{'content_hash':<14} {answer.content_hash}"
+    yield f"{'original':<14} {one_line(answer.original or '-')}"
     for name, value in answer.metadata.items():
+        if name == GIVEN:  # said above
+            continue
         yield f"{one_line(name):<14} {one_line(value if isinstance(value, str) else msgspec.json.encode(value).decode())}"
     yield ""
     for chunk in answer.chunks:
@@ -167,7 +178,7 @@ def _said(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {child}" for name, child in value.items())
     if isinstance(value, tuple):
-        return ", ".join(map(str, value))
+        return ", ".join(map(_said, value))
     if isinstance(value, msgspec.Struct):
         return _said({name: _said(child) for name, child in msgspec.structs.asdict(value).items() if child != ""})
     return "-" if value is None else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kb.cli.safe import one_line
-from kb.wire import BenchAnswer, BenchChange, BenchComparison
+from kb.wire_bench import BenchAnswer, BenchChange, BenchComparison
 
 MOST_NAMED = 20
 """Queries named of the better and of the worse ones; -j names all."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kb.cli.safe import one_line
 from kb.cli.snippet import Marks, snippet
-from kb.wire import ExplainedList, Explanation, Hit, SearchAnswer, SearchAnswers
+from kb.wire_search import ExplainedList, Explanation, Hit, SearchAnswer, SearchAnswers
 
 Run = list[Hit]
 """Neighbours, best first."""
@@ -88,6 +88,8 @@ def _facts(run: Run) -> list[str]:
     if source.heading:
         facts.append(one_line(source.heading))
     facts += [f"#{one_line(tag)}" for tag in source.tags]
+    facts += [one_line(f"{key}={value}") for key, value in source.meta.items()]
+    facts += [f"in {one_line(run[0].source_context.name)}"] if run[0].source_context else []
     return [*facts, "STALE: the file has changed or is gone"] if source.stale else facts
 
 

@@ -76,10 +76,19 @@ class Server:
         """Answer one search, so that the first one that is asked finds everything loaded."""
         store.keep_open(self.data_dir)
         environ = {name: value for name, value in os.environ.items() if name.startswith("KB_") or name == "HOME"}
-        reply(Request(__version__, "run", False, "/", ("search", "-j", "warm up"), environ), self.data_dir)
+        arguments = ("search", "-j", *self._mode_to_warm_up(environ), "warm up")
+        reply(Request(__version__, "run", False, "/", arguments, environ), self.data_dir)
         gc.collect()
         gc.freeze()  # what is loaded stays: collections need not look at it again
         gc.set_threshold(COLLECT_AFTER)
+
+    def _mode_to_warm_up(self, environ: dict[str, str]) -> tuple[str, ...]:
+        """By words where a service embeds: it is sent what somebody asks, and nothing else."""
+        try:
+            is_local = settings.load(self.data_dir, environ).settings.embedding.provider == "onnx"
+        except BadConfig:
+            return ()  # the search says so, and `serve` ends for it
+        return () if is_local else ("--mode", "keyword")
 
     def serve(self) -> None:
         listener = socket.socket(socket.AF_UNIX)

@@ -68,10 +68,12 @@ class Decoded(msgspec.Struct, frozen=True):
     """Set where characters were lost."""
 
 
-def read_text(path: str | Path) -> Decoded:
-    """The text of a file. Raises UnreadableFile where it cannot be opened or is not text."""
+def read_text(path: str | Path, first_byte: int = 0) -> Decoded:
+    """The text of a file, or of its end. Raises UnreadableFile where it cannot be opened or is not text."""
     try:
-        data = Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            file.seek(first_byte)
+            data = file.read()
     except FileNotFoundError as error:
         raise NotFound(f"{path}: no such file") from error
     except OSError as error:

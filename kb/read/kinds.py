@@ -33,6 +33,7 @@ KINDS = (
     Kind("pdf", "kb.read.pdf", (".pdf",)),
     Kind("image", "kb.read.image", (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")),
     Kind("notebook", "kb.read.notebook", (".ipynb",)),
+    Kind("transcript", "kb.read.transcript", (".vtt", ".srt")),  # session logs and texts by their content: kb.detect
     Kind(
         "text",
         "kb.read.text",
@@ -44,8 +45,6 @@ KINDS = (
             ".adoc",
             ".log",
             ".tex",
-            ".srt",
-            ".vtt",
             ".ini",
             ".cfg",
             ".conf",

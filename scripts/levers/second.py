@@ -1,0 +1,87 @@
+"""A second look at what was found: the best hits teach the query, and signals at hand mend the order."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from ir_scores import Floats, Scored, shares
+from levers.table import Ranking, Table, hybrid
+from levers.words import asked_again, changed, coverage, searcher_of, with_more
+
+from index import bm25
+from index.fields import TEXT
+from index.store import reading
+
+
+def feedback(table: Table) -> None:
+    table.row("as it is", hybrid)
+    for count in (3, 5, 10):
+        for weight in (0.3, 0.6, 1.0):
+            table.row(
+                f"Rocchio, {count} hits, {weight}",
+                lambda one, c=count, w=weight: hybrid(one, meaning=rocchio(one, c, w)),
+            )
+    for count, weight in ((5, 0.2), (5, 0.5), (10, 0.2)):
+        table.row(
+            f"RM3, {count} hits, 10 words, {weight}", lambda one, c=count, w=weight: hybrid(one, words=rm3(one, c, w))
+        )
+
+
+def rocchio(one: Scored, count: int, weight: float) -> Floats:
+    """Cosines with the query's vector moved towards the mean of the best hits'."""
+    ranking = hybrid(one)
+    means = np.stack([one.vectors[ranking(row)[:count]].mean(axis=0) for row in range(len(one.texts))])
+    moved = one.query_vectors + weight * means
+    return np.maximum((moved / np.linalg.norm(moved, axis=1, keepdims=True)) @ one.vectors.T, 0)
+
+
+def rm3(one: Scored, count: int, weight: float) -> Floats:
+    """Shares of the query, mixed with those of the ten words that weigh most in the best hits."""
+    ranking = hybrid(one)
+    with reading(one.store.data_dir) as reader:
+        texts = [text for (text,) in reader.connection.execute("SELECT text FROM chunks ORDER BY id")]
+        lexical, searcher = reader.lexical(), searcher_of(reader)
+        expansions = []
+        for row in range(len(one.texts)):
+            words = Counter(token for column in ranking(row)[:count] for token in set(TEXT.analyze(texts[column])))
+            weighed = {
+                token: number * bm25.idf(searcher.doc_freq("body", token), searcher.num_docs)
+                for token, number in words.items()
+            }
+            expansions.append(" ".join(sorted(weighed, key=lambda token: -weighed[token])[:10]))
+        return (1 - weight) * one.shares + weight * shares(lexical, expansions, one.chunk_ids)
+
+
+def stage(table: Table) -> None:
+    """On top of the fused score: a share of the query's words held, a share of BM25 in titles and headings alone, and the scores of
+    hits that are near in meaning."""
+    with changed((bm25, "plan", with_more(coverage, 1e6))):  # all other clauses vanish beside it
+        covered = {one.name: asked_again(one) for one in table.collections}
+    names = dict.fromkeys(bm25.FIELD_WEIGHTS, 1e-06) | {"title": 1.0, "heading": 1.0}
+    with changed((bm25, "FIELD_WEIGHTS", names)):
+        titled = {one.name: asked_again(one) for one in table.collections}
+    table.row("as it is", hybrid)
+    for weight in (0.05, 0.1, 0.2):
+        table.row(f"+ {weight} coverage", lambda one, w=weight: hybrid(one, words=one.shares + w * covered[one.name]))
+        table.row(
+            f"+ {weight} title and heading", lambda one, w=weight: hybrid(one, words=one.shares + w * titled[one.name])
+        )
+    for weight in (0.1, 0.2, 0.4):
+        table.row(f"{weight} of the 10 nearest hits", lambda one, w=weight: smoothed(one, w))
+
+
+def smoothed(one: Scored, weight: float) -> Ranking:
+    """A part of each score is the mean score of the hits nearest to it in meaning (Diaz, 2005)."""
+    ranking = hybrid(one)
+
+    def again(row: int) -> list[int]:
+        columns = np.array(ranking(row))
+        scores = 0.6 * one.shares[row, columns] + 0.4 * one.cosines[row, columns]
+        near = np.maximum(one.vectors[columns] @ one.vectors[columns].T, 0)
+        np.fill_diagonal(near, 0)
+        near[near < np.sort(near, axis=1)[:, [-min(10, len(columns))]]] = 0
+        mixed = (1 - weight) * scores + weight * (near @ scores) / np.maximum(near.sum(axis=1), 1e-9)
+        return columns[np.argsort(-mixed, kind="stable")].tolist()
+
+    return again

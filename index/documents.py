@@ -21,8 +21,8 @@ from index.rows import ChunkRow, DocumentRow, NewChunk, NewDocument
 _DOCUMENT_COLUMNS = """
        d.id, d.title, d.source_path, d.content_hash, d.doc_type, d.language, d.created_at, d.modified_at, d.mtime_ns,
        d.size, d.extractor, d.metadata,
-       (SELECT json_group_array(name) FROM (SELECT t.name FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
-                                            WHERE dt.document_id = d.id ORDER BY t.name)) AS tags,
+       (SELECT json_group_array(t.name) FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
+        WHERE dt.document_id = d.id) AS tags,
        (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunk_count,
        d.stated_tags, d.title_is_name, d.source_id
 """
@@ -237,12 +237,10 @@ def _documents(connection: sqlite3.Connection, tail: str, values: tuple[object, 
 
 
 def _document(row: tuple[Any, ...]) -> DocumentRow:
-    fields = dict(zip(DocumentRow.__struct_fields__, row, strict=True))
-    fields["metadata"] = msgspec.json.decode(fields["metadata"])
-    fields["tags"] = tuple(msgspec.json.decode(fields["tags"]))
-    fields["stated_tags"] = tuple(msgspec.json.decode(fields["stated_tags"]))
-    fields["title_is_name"] = None if fields["title_is_name"] is None else bool(fields["title_is_name"])
-    return DocumentRow(**fields)
+    *facts, metadata, names, chunk_count, stated_tags, title_is_name, source_id = row
+    facts += [_decoded(metadata), tuple(sorted(_decoded(names))), chunk_count, tuple(_decoded(stated_tags))]
+    facts += [None if title_is_name is None else bool(title_is_name), source_id]
+    return DocumentRow(*facts)
 
 
 def _chunks(connection: sqlite3.Connection, tail: str, values: tuple[object, ...]) -> Iterator[ChunkRow]:
@@ -250,7 +248,14 @@ def _chunks(connection: sqlite3.Connection, tail: str, values: tuple[object, ...
 
 
 def _chunk(row: tuple[Any, ...]) -> ChunkRow:
-    return ChunkRow(**dict(zip(ChunkRow.__struct_fields__, (*row[:-1], msgspec.json.decode(row[-1])), strict=True)))
+    return ChunkRow(*(*row[:-1], _decoded(row[-1])))
+
+
+def _decoded(text: str) -> Any:
+    """Most are empty, and a search reads sixty of them."""
+    if text == "{}":
+        return {}
+    return [] if text == "[]" else msgspec.json.decode(text)
 
 
 def _json(value: dict[str, object] | tuple[str, ...]) -> str:

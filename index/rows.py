@@ -44,7 +44,7 @@ class NewDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Its file, to be kept as it is."""
 
 
-class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentRow(msgspec.Struct, frozen=True):
     id: int
     title: str
     source_path: str | None
@@ -66,7 +66,7 @@ class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
     source_id: int | None
 
 
-class ChunkRow(msgspec.Struct, frozen=True, kw_only=True):
+class ChunkRow(msgspec.Struct, frozen=True):
     id: int
     document_id: int
     chunk_index: int

@@ -5,64 +5,65 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from kb import __version__
-from kb.cli import adding, benching, curating, finding, keeping, moving, scrubbing, standing, syncing
 from kb.cli import options as options_of_all
 from kb.cli.quick import QuickCommand
 from kb.errors import Exit
 
 Command = Callable[..., int]
-COMMANDS: dict[str, Command] = {
-    "add": adding.add,
-    "scan": syncing.scan,
-    "sync": syncing.sync,
-    "search": finding.search,
-    "get": finding.get,
-    "list": finding.list_documents,
-    "show": finding.show,
-    "remove": curating.remove,
-    "tag-describe": curating.tag_describe,
-    "status": keeping.status,
-    "scrub": scrubbing.scrub,
-    "compact": keeping.compact,
-    "reindex": keeping.reindex,
-    "doctor": keeping.doctor,
-    "backup": moving.backup,
-    "restore": moving.restore,
-    "export": moving.export,
-    "import": moving.import_folder,
-    "bench": benching.bench,
-    "config": keeping.config,
-    "init": keeping.init,
+COMMANDS: dict[str, str] = {
+    "add": "adding.add",
+    "scan": "syncing.scan",
+    "sync": "syncing.sync",
+    "search": "finding.search",
+    "get": "finding.get",
+    "list": "finding.list_documents",
+    "show": "finding.show",
+    "remove": "curating.remove",
+    "tag-describe": "curating.tag_describe",
+    "status": "keeping.status",
+    "scrub": "scrubbing.scrub",
+    "compact": "keeping.compact",
+    "reindex": "keeping.reindex",
+    "doctor": "keeping.doctor",
+    "backup": "moving.backup",
+    "restore": "moving.restore",
+    "export": "moving.export",
+    "import": "moving.import_folder",
+    "bench": "benching.bench",
+    "config": "keeping.config",
+    "init": "keeping.init",
 }
-GROUPS: dict[str, tuple[str, dict[str, Command]]] = {
+"""Each with its place in `kb.cli`: only the module of the command that was given is loaded."""
+GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "tag": (
         "Give documents tags, and say what the tags mean.",
         {
-            "add": curating.tag_add,
-            "remove": curating.tag_remove,
-            "list": curating.tag_list,
-            "describe": curating.tag_describe,
+            "add": "curating.tag_add",
+            "remove": "curating.tag_remove",
+            "list": "curating.tag_list",
+            "describe": "curating.tag_describe",
         },
     ),
     "source": (
         "Folders that the store is kept in step with: register them, then `kb sync`.",
         {
-            "add": syncing.add,
-            "list": syncing.list_,
-            "show": syncing.show,
-            "rename": syncing.rename,
-            "remove": syncing.remove,
-            "import": syncing.import_,
+            "add": "syncing.add",
+            "list": "syncing.list_",
+            "show": "syncing.show",
+            "rename": "syncing.rename",
+            "remove": "syncing.remove",
+            "import": "syncing.import_",
         },
     ),
     "daemon": (
         "The process that answers searches in milliseconds; the first search starts it.",
-        {"start": standing.start, "stop": standing.stop, "status": standing.status},
+        {"start": "standing.start", "stop": "standing.stop", "status": "standing.status"},
     ),
 }
 
@@ -83,8 +84,8 @@ def command_line() -> typer.Typer:
         context_settings=CONTEXT,
         callback=_global,
     )
-    for name, command in COMMANDS.items():
-        app.command(name)(in_a_store(command))
+    for name, place in COMMANDS.items():
+        app.command(name)(in_a_store(at(place)))
     for name, (said, commands) in GROUPS.items():
         app.add_typer(_group(said, commands), name=name)
     return app
@@ -93,15 +94,22 @@ def command_line() -> typer.Typer:
 def one_command(verb: str) -> typer.Typer:
     """One of COMMANDS alone: each takes a millisecond to make, and a process needs one."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(verb, cls=QuickCommand, context_settings=CONTEXT)(in_a_store(COMMANDS[verb]))
+    app.command(verb, cls=QuickCommand, context_settings=CONTEXT)(in_a_store(at(COMMANDS[verb])))
     return app
 
 
-def _group(said: str, commands: dict[str, Command]) -> typer.Typer:
+def _group(said: str, commands: dict[str, str]) -> typer.Typer:
     group = typer.Typer(help=said, no_args_is_help=True, rich_markup_mode=None)
-    for name, command in commands.items():
-        group.command(name)(in_a_store(command))
+    for name, place in commands.items():
+        group.command(name)(in_a_store(at(place)))
     return group
+
+
+def at(place: str) -> Command:
+    """The command at a place such as `finding.search`."""
+    module, _, function = place.partition(".")
+    command: Command = getattr(import_module(f"kb.cli.{module}"), function)
+    return command
 
 
 def in_a_store(command: Command) -> Command:

@@ -36,9 +36,7 @@ class Request(msgspec.Struct, frozen=True):
     @classmethod
     def parse(cls, body: bytes) -> Request:
         """Raises ValueError."""
-        version, what, terminals, _columns, folder, count, *rest = [
-            part.decode("utf-8", "replace") for part in body.split(b"\0")
-        ]
+        version, what, terminals, _columns, folder, count, *rest = body.decode("utf-8", "replace").split("\0")
         arguments, variables = rest[: int(count)], rest[int(count) : -1]
         environ = dict(variable.split("=", 1) for variable in variables)
         return cls(version, what, terminals[1:2] == "1", folder, tuple(arguments), environ)

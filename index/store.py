@@ -171,11 +171,27 @@ class Reader:
 
 def exists(folder: Path) -> bool:
     """Whether there is a store that was made to the end: a process killed while making one leaves nothing to keep."""
-    if not database_path(folder).is_file() or (folder / ROLLBACK_JOURNAL).exists():
-        return False
+    connection = _connected(folder)
+    if connection is not None:
+        connection.close()
+    return connection is not None
+
+
+def _connected(folder: Path) -> ReadConnection | None:
+    """A connection to the store in `folder`, if `exists`."""
     path = database_path(folder)
-    with closing(database.connect_reader(path)) as connection, database.faults_reported(path):
-        return schema.version(connection) > 0 and "model_name" in database.read_config(connection)
+    if not path.is_file() or (folder / ROLLBACK_JOURNAL).exists():
+        return None
+    connection = database.connect_reader(path)
+    try:
+        with database.faults_reported(path):
+            if schema.version(connection) > 0 and "model_name" in database.read_config(connection):
+                return connection
+    except BaseException:
+        connection.close()
+        raise
+    connection.close()
+    return None
 
 
 def database_path(folder: Path) -> Path:
@@ -212,9 +228,9 @@ def reading(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
 
 
 def _open_to_read(folder: Path, lock_timeout_s: float) -> ReadConnection:
-    if not exists(folder):
+    connection = _connected(folder)
+    if connection is None:
         raise StoreMissing(f"there is no store in {folder}", "add something first: kb add PATH")
-    connection = database.connect_reader(database_path(folder))
     try:
         if not schema.check_version(connection):
             connection.close()

@@ -120,20 +120,20 @@ def _compared(
     different: list[File] = []
     mine: list[File] = []
     closed: list[str] = []
+    forget = known.pop
     total = 0
     for batch in batches:
         if until is not None and monotonic() > until:
             raise OutOfTime
         total += len(batch)
-        for file in batch:
-            path, status = file
-            was = known.pop(path, None)
+        for path, status in batch:
+            was = forget(path, None)
             if was is None:
-                new.append(file)
+                new.append((path, status))
             elif was[1] != status.st_mtime_ns or was[2] != status.st_size:
-                different.append(file)
-            elif unowned and path in unowned:
-                mine.append(file)
+                different.append((path, status))
+            elif path in unowned:
+                mine.append((path, status))
             if not status.st_mode & WORLD_READABLE and is_closed(path, status):
                 closed.append(path)
     gone = [path for path in known if path not in unowned]

@@ -178,7 +178,7 @@ def _lexical(connection: sqlite3.Connection, folder: Path) -> list[str]:
 
 def _bad_checksums(folder: Path) -> list[str]:
     """The files of segments that are not what tantivy wrote; a search would meet the damage one day, or never."""
-    files = (path for path in sorted(folder.iterdir()) if path.suffix not in {".json", ".lock", ".new"})
+    files = (path for path in sorted(folder.glob("[!.]*")) if path.suffix not in {".json", ".lock", ".new"})
     return [f"{path.name} of the lexical index is damaged" for path in files if not _is_whole(path)]
 
 

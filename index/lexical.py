@@ -166,6 +166,12 @@ class Lexical:
         watermark.write(self.folder, mark)
 
 
+def drop_leftovers(folder: Path) -> None:
+    """What tantivy was about to rename when it was killed. The caller holds the writer lock."""
+    for left in folder.glob(".tmp*"):
+        left.unlink(missing_ok=True)
+
+
 def _chunk_ids(searcher: tantivy.Searcher, found: tantivy.SearchResult) -> list[int]:
     values = searcher.fast_field_values(fields.CHUNK_ID, [address for _, address in found.hits])
     return cast("list[int]", values)

@@ -91,6 +91,14 @@ def test_files_that_belong_to_nothing_are_found_and_removed(folder):
     assert mended(folder) == {}
 
 
+def test_what_tantivy_was_writing_when_it_was_killed_is_no_damage_and_goes_with_the_next_writer(folder):
+    left = folder / "lexical" / ".tmpAb12Cd"
+    left.write_bytes(b"{")
+    assert found(folder) == {}
+    with store.writing(folder):
+        assert not left.exists()
+
+
 def test_entries_that_are_not_the_chunks_are_found_and_mended(folder):
     with store.reading(folder) as reader:
         head = database.head(reader.connection)

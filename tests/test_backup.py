@@ -155,12 +155,17 @@ def test_a_writer_going_on_neither_stops_it_nor_is_stopped(data_dir, tmp_path):
     thread = threading.Thread(target=go_on)
     thread.start()
     try:
-        for number in range(5):
+        while not added[0]:
+            thread.join(0.01)
+        begun = added[0]
+        for number in range(100):
             before = added[0]
             answer = backup(data_dir, tmp_path / f"b{number}", force=False)
             assert answer.documents % 2 == 0
             assert answer.documents >= 100 + 2 * before
-            assert added[0] > before
+            if number >= 4 and added[0] > begun:
+                break
+        assert added[0] > begun
     finally:
         ending.set()
         thread.join()

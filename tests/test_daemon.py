@@ -21,7 +21,7 @@ from hatch_build import compile_c
 from kb import __version__, protocol, standby
 from kb.standby import Place
 
-TOOK = re.compile(rb'"(took_ms|created_at|idle_s)":[^,}]*')
+TOOK = re.compile(rb'"(took_ms|created_at|idle_s)":[^,}]*|<took_ms>[^<]*')
 """What differs from one answer to the next, whoever gives it."""
 
 
@@ -140,6 +140,22 @@ def test_it_can_be_stopped_and_says_when_there_is_none(running):
     assert not running.place.socket.exists()
     again = running.kb("daemon", "stop", "-j")
     assert json.loads(again.stdout)["warnings"] == ["no daemon was running"]
+
+
+def test_one_that_waits_to_take_its_place_is_stopped_with_it(running):
+    """Two searches at once start two; this one waits for longer than they do, and is not yet listening."""
+    wait = "import sys; from pathlib import Path; from index.lock import writer_lock\n"
+    wait += "with writer_lock(Path(sys.argv[1]), 30): print('holds', flush=True); sys.stdin.read()"
+    asks = [sys.executable, "-c", wait, running.place.lock]
+    with subprocess.Popen(asks, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as waiting:
+        until(lambda: has_open(waiting.pid, running.place.lock))
+        assert standby.stop(running.data_dir)
+        assert not running.place.is_held()
+        assert waiting.wait(20) == -signal.SIGKILL
+
+
+def has_open(pid: int, file: Path) -> bool:
+    return any(link.exists() and link.samefile(file) for link in Path(f"/proc/{pid}/fd").iterdir())
 
 
 def test_it_says_how_much_memory_it_takes(running):
@@ -338,6 +354,9 @@ OTHERS = [
     ("search", "-j", "red", "--also", "green"), ("search", "red", "--also", "green", "-j", "-n", "1"),
     ("get", "red.md"), ("get", "-j", "1"), ("get", "99"), ("get", "-j", "99"), ("get", "red.md", "--lines", "1:2"), ("get", "1", "--page", "1"),
     ("get", "1", "--around", "1"), ("list",), ("list", "-j"), ("list", "-j", "--tag", "x"), ("show", "red.md"), ("show", "-j", "2"), ("show", "x"),
+    *((*verb, "--format", name) for verb in (("search", "red"), ("get", "1"), ("list",))
+      for name in ("json", "jsonl", "human", "markdown", "csv", "xml", "paths", "paths0", "odd")),
+    ("search", "red", "--also", "green", "--format", "csv"), ("get", "99", "--format", "xml"), ("list", "-j", "--format", "csv"),
     ("search", "-j", "\udcff\udcfe caf\udce9"), ("search", b"\xff".decode("utf-8", "surrogateescape")),
 ]  # fmt: skip
 

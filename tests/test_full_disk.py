@@ -13,6 +13,7 @@ import running
 import tiny_model
 from conftest import Ran, environment
 
+from kb import worker
 from kb.errors import Exit
 
 FREE_KB = (0, 16, 100, 400)
@@ -165,6 +166,18 @@ def test_a_restore_onto_a_full_disk_leaves_the_old_store_or_the_new_one(kb, leav
     assert kb("doctor", "-j").code == Exit.OK
 
 
+def test_a_job_that_finds_no_room_waits_and_is_done_when_there_is(kb, leave, folder):
+    kb("add", "first", "-r")
+    with worker.alone(folder / "store"):
+        kb("add", "more", "-r", "--background")
+    leave(0)
+    assert_said_so(kb("jobs", "run", "--until-empty", "-j"))
+    leave(None)
+    [job] = kb("jobs", "run", "--until-empty", "-j").json["jobs"]
+    assert (job["state"], job["finished"], len(texts(kb))) == ("done", 8, 16)
+    assert kb("doctor", "-j").code == Exit.OK
+
+
 @pytest.mark.parametrize("largest_kb", LARGEST_KB)
 def test_a_backup_that_finds_no_room_leaves_nothing(kb, limited, folder, largest_kb):
     kb("add", "first", "-r")
@@ -179,6 +192,7 @@ def test_a_backup_that_finds_no_room_leaves_nothing(kb, limited, folder, largest
 def read_only(folder, kb):
     """The store of `folder`, on a disk that cannot be written."""
     kb("add", "first", "-r")
+    kb("jobs", "run", "--until-empty")  # which leaves the file of its lock
     (folder / "elsewhere").mkdir()
     kept = folder / "elsewhere" / "store"
     (folder / "store").rename(kept)
@@ -195,8 +209,10 @@ def read_only(folder, kb):
 def test_a_store_on_a_read_only_disk_is_searched_and_not_written(kb):
     """Without a daemon, which needs a socket there."""
     found = kb("search", "-j", "red first3")
-    assert (found.code, found.json["results"][0]["source"]["title"][:6]) == (Exit.OK, "first3")
+    assert found.code == Exit.OK, found
+    assert found.json["results"][0]["source"]["title"][:6] == "first3"
     assert kb("list", "-j").json["total"] == 8
+    assert kb("jobs", "list", "-j").json["worker"] is None
     refused = kb("add", "--note", "more", "-j")
     assert (refused.code, refused.json["error"]["code"]) == (Exit.STORE, "DiskFault")
     no_daemon = kb("daemon", "start", KB_DAEMON="")

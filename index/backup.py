@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from index import database, projections, schema
+from index import database, jobs, projections, schema
 from index.atomic import sync
 from index.errors import StoreDamaged, StoreMissing
-from index.store import database_path, exists, locked
+from index.store import database_path, exists, locked, utc_now
 
 WHOLE = -1
 """Pages a step: all."""
@@ -46,10 +46,12 @@ def copy(folder: Path, target: Path) -> None:
 
 
 def problems(connection: sqlite3.Connection) -> list[str]:
-    """Why SQLite could not work with this database; a faulty text or vector is none of these (`index.check`)."""
+    """Why SQLite could not work with this database; a faulty text or vector is none of these (`index.check`), nor is a faulty disk."""
     try:
         return [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
     except sqlite3.DatabaseError as error:
+        if database.is_of_disk(error):
+            raise
         return [str(error)]
 
 
@@ -72,6 +74,8 @@ def put_in_place(staged: Path, folder: Path) -> None:
     """Make the verified database `staged` the store of `folder`, and its projections anew. Inside `staging`."""
     with closing(database.connect_writer(staged)) as connection:
         schema.migrate(connection)
+        with jobs.immediate(connection):
+            jobs.set_aside(connection, "it waited when the backup was made", utc_now())
     try:
         if not (exists(folder) and _pour(staged, folder)):
             _rename(staged, folder)

@@ -15,16 +15,20 @@ from pathlib import Path
 from urllib.parse import quote
 
 from index import originals
-from index.atomic import sync
-from index.errors import DiskFault, StoreDamaged
+from index.atomic import for_us_alone, sync
+from index.errors import DiskFault, ProjectionDamaged, StoreDamaged, StoreLocked
 from index.watermark import Watermark
 
 PRIMARY_CODE = 0xFF
 """The part of an error code of SQLite that says which kind of error it is."""
 DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-DISK = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN})
+DISK = frozenset({
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL,
+})  # fmt: skip
+BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 DISK_ERRNO = frozenset({
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM,
+    errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.ESTALE, errno.ETIMEDOUT,  # of network file systems
 })  # fmt: skip
 BUSY_TIMEOUT_S = 10.0
 """How long SQLite itself waits for its own short locks (a checkpoint); writers are kept apart by `lock`."""
@@ -33,6 +37,8 @@ BUSY_TIMEOUT_S = 10.0
 def connect_writer(path: Path) -> sqlite3.Connection:
     """A read-write connection in WAL mode with foreign keys on. The caller holds the writer lock."""
     with faults_reported(path):
+        if not path.exists():  # SQLite would let others read what it makes
+            os.close(for_us_alone(str(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC))
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
     _check_readable(connection, path)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -91,17 +97,44 @@ def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
 
 @contextmanager
 def faults_reported(path: Path) -> Iterator[None]:
-    """Raise StoreDamaged for what SQLite finds wrong with the file while it is being used, DiskFault for what the disk does."""
+    """Raise StoreDamaged for what SQLite finds wrong with the file while it is being used, DiskFault for what the disk does.
+
+    And StoreLocked where SQLite waited for somebody in vain: writers of this program wait for each other elsewhere (`index.lock`).
+    """
     try:
         yield
+    except ProjectionDamaged as error:  # one that was whole, or made anew, a moment ago
+        raise disk_fault(path, error) from error
+    except UnicodeDecodeError as error:  # what SQLite says quotes what it found
+        raise store_damaged(path, "a text is no UTF-8 any more") from error
     except sqlite3.DatabaseError as error:
-        code = error.sqlite_errorcode & PRIMARY_CODE
+        code = _code(error)
         if code in DISK:
             raise disk_fault(path, error) from error
-        if code not in DAMAGE:
+        if code in BUSY:
+            raise StoreLocked(f"another process keeps {path} locked: {error}", "wait until it has finished") from error
+        if code not in DAMAGE and not is_no_text(error):
             raise
-        hint = "restore kb.db from a backup, or move it away and add again"
-        raise StoreDamaged(f"{path} cannot be read: {error}", hint) from error
+        raise store_damaged(path, "a text is no UTF-8 any more" if is_no_text(error) else str(error)) from error
+
+
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & PRIMARY_CODE  # errors of Python's module have none
+
+
+def is_of_disk(error: sqlite3.Error) -> bool:
+    """Whether it says something of the disk, and nothing of what is on it."""
+    return _code(error) in DISK
+
+
+def is_no_text(error: Exception) -> bool:
+    """Whether a text in the database is no UTF-8; the error itself quotes it."""
+    return str(error).startswith("Could not decode to UTF-8")
+
+
+def store_damaged(path: Path, reason: str) -> StoreDamaged:
+    hint = "kb doctor says more; restore kb.db from a backup, or move it away and add again"
+    return StoreDamaged(f"{path} cannot be read: {reason}", hint)
 
 
 @contextmanager
@@ -133,12 +166,15 @@ def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[int]:
     """One change: yields its `seq`, commits at the end, rolls back on any exception."""
+    from index import checksums  # a search changes nothing
+
     connection.execute("BEGIN IMMEDIATE")
     try:
         seq = head(connection).seq + 1
         connection.execute("INSERT INTO log VALUES (?, ?)", (seq, int.from_bytes(os.urandom(8)) >> 2))
         yield seq
         originals.drop_loose(connection)
+        checksums.settle(connection)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:  # SQLite itself has rolled back where the disk was full
@@ -179,7 +215,7 @@ def prune_log(connection: sqlite3.Connection) -> None:
 
 
 def read_config(connection: sqlite3.Connection) -> dict[str, str]:
-    """What the store was built with: schema_version, model_name, embedding_dim, model_max_tokens, model_key.
+    """What the store was built with: schema_version, model_name, embedding_dim, model_max_tokens, model_key, windows, cut_words.
 
     And what a switch to another model has left to be done (`kb.switch`).
     """

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from index import originals, tags
+from index.meta import UPLOADED_AS
 from index.rows import ChunkRow, DocumentRow, NewChunk, NewDocument
 
 _DOCUMENT_COLUMNS = """
@@ -130,6 +131,9 @@ def _insert_chunks(connection: sqlite3.Connection, document_id: int, chunks: Seq
             for number, chunk in enumerate(chunks, start=first)
         ),
     )  # fmt: skip
+    from index import cutting  # brings numpy, which whoever writes has loaded anyway
+
+    cutting.cut(connection, document_id, first=first, count=len(chunks))
 
 
 def replace_chunk(connection: sqlite3.Connection, document_id: int, number: int, chunk: NewChunk) -> None:
@@ -173,6 +177,12 @@ def by_hash(connection: sqlite3.Connection, content_hash: str) -> DocumentRow | 
 def by_path(connection: sqlite3.Connection, source_path: str) -> list[DocumentRow]:
     """Every version of the file at this path, newest first."""
     return list(_documents(connection, "WHERE d.source_path = ? ORDER BY d.id DESC", (source_path,)))
+
+
+def by_upload(connection: sqlite3.Connection, name: str) -> list[DocumentRow]:
+    """Every version of the file that was sent under this name, newest first."""
+    wanted = f"WHERE d.source_path IS NULL AND json_extract(d.metadata, '$.{UPLOADED_AS}') = ? ORDER BY d.id DESC"
+    return list(_documents(connection, wanted, (name,)))
 
 
 def improvable(connection: sqlite3.Connection) -> list[DocumentRow]:

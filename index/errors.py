@@ -19,6 +19,10 @@ class StoreError(Exception):
         self.hint = hint
 
 
+class ProjectionDamaged(Exception):
+    """The matrix or the lexical index cannot be used; caught within `index`, where it is made anew from `kb.db`."""
+
+
 class StoreMissing(StoreError):
     pass
 

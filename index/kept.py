@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -38,6 +39,9 @@ class KeptStore:
     def __init__(self) -> None:
         self.lexical: Standing[Lexical] | None = None
         self.matrix: Standing[Matrix] | None = None
+        self.holders = 0
+        """How many want it kept."""
+        self._is_closed = False
         self._idle: deque[tuple[Identity, ReadConnection]] = deque()
 
     def take(self, database: Path) -> ReadConnection | None:
@@ -55,6 +59,15 @@ class KeptStore:
 
     def give_back(self, of: Identity, connection: ReadConnection) -> None:
         self._idle.append((of, connection))
+        if self._is_closed:  # while this connection was in use
+            self.close()
+
+    def close(self) -> None:
+        """What is idle now, and what is given back later."""
+        self._is_closed = True
+        while self._idle:
+            with suppress(IndexError):  # another thread took the last one
+                self._idle.pop()[1].close()
 
 
 def identity(path: Path) -> Identity:

@@ -25,6 +25,7 @@ import msgspec
 import tantivy
 
 from index import bm25, fields, watermark
+from index.errors import ProjectionDamaged
 from index.fields import LexicalDocument as LexicalDocument  # noqa: PLC0414  re-exported: the callers' one door
 from index.query import ParsedQuery
 from index.watermark import Watermark
@@ -35,10 +36,12 @@ TIES_READ = 32
 """Hits read beyond the limit at first, so that chunks of equal score come in the order of their ids, not of the segments."""
 NOISE_BITS = 7
 """Of a float32's 24 significant bits, those that do not count where two scores are compared: tantivy sums in any order."""
+META = "meta.json"
+SEGMENT_ID_DIGITS = 32
 HALF_A_STEP = 1 << (NOISE_BITS - 1)
 
 
-class LexicalDamaged(Exception):
+class LexicalDamaged(ProjectionDamaged):
     """Missing, unreadable, or made by another version: to be made anew from `kb.db`."""
 
 
@@ -89,8 +92,9 @@ class Lexical:
             import shutil
 
             shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            tantivy.Index(fields.SCHEMA, path=str(folder))
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _damage_reported(folder):
+                tantivy.Index(fields.SCHEMA, path=str(folder))
             return cls.open_reader(folder)
 
     def apply(self, added: Iterable[LexicalDocument], removed: Iterable[int], watermark: Watermark) -> None:
@@ -167,9 +171,28 @@ class Lexical:
 
 
 def drop_leftovers(folder: Path) -> None:
-    """What tantivy was about to rename when it was killed. The caller holds the writer lock."""
-    for left in folder.glob(".tmp*"):
+    """What tantivy was about to rename when it was killed, and segments that it had not committed. The caller holds the writer lock.
+
+    tantivy itself removes what its `.managed.json` names; after a power loss that may be an older list.
+    """
+    current = set(segment_files(folder))
+    unused = {
+        path for path in folder.glob("[0-9a-f]*.*") if len(path.name.partition(".")[0]) == SEGMENT_ID_DIGITS
+    } - current
+    for left in (*folder.glob(".tmp*"), *(unused if current else ())):
         left.unlink(missing_ok=True)
+
+
+def segment_files(folder: Path) -> list[Path]:
+    """Those that belong to the last commit, as tantivy's `meta.json` has them (`IndexMeta`, 0.27); none where that cannot be read."""
+    try:
+        segments = msgspec.json.decode((folder / META).read_bytes())["segments"]
+        names = {segment["segment_id"].replace("-", ""): segment["deletes"] for segment in segments}
+        current = {f"{name}.{deletes['opstamp']}.del" for name, deletes in names.items() if deletes}
+    except (OSError, msgspec.DecodeError, TypeError, KeyError):
+        return []
+    there = (path for name in names for path in folder.glob(f"{name}.*"))
+    return [path for path in there if path.suffix != ".del" or path.name in current]
 
 
 def _chunk_ids(searcher: tantivy.Searcher, found: tantivy.SearchResult) -> list[int]:

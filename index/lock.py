@@ -34,15 +34,17 @@ def writer_lock(path: Path, timeout_s: float) -> Iterator[None]:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether some process holds the lock at this moment."""
+    """Whether some process holds the lock at this moment; none does on a read-only disk, or where there are no locks."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except OSError:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError:
+        return False
     finally:
         os.close(descriptor)
     return False

@@ -1,7 +1,8 @@
 """The vector projection: unit rows in memory-mapped files, scored exactly.
 
-On disk, in `matrix/`: the columns of one epoch (`index.columns`), and `header.json`, {epoch, rows, dim, model, neighbours, seq, token},
-replaced atomically. What a row is made of, `index.neighbours` says.
+On disk, in `matrix/`: the columns of one epoch (`index.columns`), and `header.json`, {epoch, rows, dim, model, neighbours, windows,
+leading, seq, token}, replaced atomically. What a row is made of, `index.neighbours` says. A row's id is that of its chunk; in a store with windows
+(`index.windows`) there are rows with ids below zero too.
 
 Crash rule: rows are appended and synced before the header says that they exist. What lies past `rows` is a torn tail, cut by
 the next writer. A delete writes 0 in place, which may be repeated. `rebuild` writes the next epoch beside the old one and
@@ -20,18 +21,24 @@ from typing import Annotated
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from index import columns, neighbours, quantized
+from index import columns, grouped, leads, neighbours, quantized
 from index.atomic import replace_file
 from index.columns import Batches, Ids, Vectors
+from index.errors import ProjectionDamaged
+from index.grouped import Groups, Scorer
+from index.leading import Leading, Parts, holds
 from index.watermark import Watermark
 
 DEAD = 0
 PLAIN_ROWS = 1000
 """So many are scored as they are: to sort them out by their codes first takes as long (0.27 ms at 384 dimensions)."""
+FEW = 8
+"""A filter that admits less than one row in so many is answered from all of their codes at once."""
 
 
-class MatrixDamaged(Exception):
+class MatrixDamaged(ProjectionDamaged):
     """The files cannot be used as they are; `rebuild` makes new ones."""
 
 
@@ -43,6 +50,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The key of the model that made the vectors."""
     neighbours: float
     """How much of a chunk's neighbours is in its row."""
+    windows: int = 0
+    """Words a window; 0: chunks have one row each."""
+    leading: int = 0
+    """Dimensions that a first look reads; 0: there is none, since rows are few."""
     seq: int
     token: int
 
@@ -59,17 +70,18 @@ class Nearest(msgspec.Struct, frozen=True):
     further: dict[int, float]
     """Of those that were asked for as well and are not among the nearest."""
     total: int
-    """Live rows that passed the filter."""
+    """Chunks that passed the filter."""
 
 
 class Matrix:
     """The rows of one epoch, as they were when it was opened: what a writer appends or kills later is not seen."""
 
-    def __init__(self, folder: Path, header: Header, rows: columns.Rows) -> None:
+    def __init__(self, folder: Path, header: Header, rows: columns.Rows, leading: Leading | None) -> None:
         self.folder = folder
         self.header = header
         self.rows = rows
         """Mapped and read-only; `ids`, which a writer changes in place, is a copy."""
+        self.leading = leading
 
     @classmethod
     def open(cls, folder: Path) -> Matrix:
@@ -77,7 +89,7 @@ class Matrix:
         header = read_header(folder)
         try:
             rows = columns.map_rows(folder, header.epoch, header.rows, header.dim)
-            return cls(folder, header, rows._replace(ids=rows.ids.copy()))
+            return cls(folder, header, rows._replace(ids=rows.ids.copy()), _leading(folder, header))
         except (OSError, ValueError) as error:
             newer = read_header(folder)
             if newer.epoch != header.epoch:  # a compaction swapped the files between the two reads
@@ -91,8 +103,13 @@ class Matrix:
 
     @property
     def ids(self) -> Ids:
-        """int64 (rows,), 0 where dead."""
+        """int64 (rows,), 0 where dead, below 0 of a window."""
         return self.rows.ids
+
+    @property
+    def chunk_ids(self) -> Ids:
+        """Of the chunks that have a row, in no order."""
+        return self.ids[self.ids > 0]
 
     @property
     def live_count(self) -> int:
@@ -103,24 +120,16 @@ class Matrix:
         return self.header.rows - self.live_count
 
     def search(self, query: Vectors, limit: int, allowed: Ids | None = None, further: Collection[int] = ()) -> Nearest:
-        """The `limit` live rows with the highest cosine, ties by chunk id; and what `further` chunks have, wherever they stand.
+        """The `limit` live chunks with the highest cosine, ties by id; and what `further` chunks have, wherever they stand.
 
-        `query` is float32 (dim,), unit length; `allowed` the ascending chunk ids that may be found, None for all.
+        With windows it is the mean of the chunk's own and its best window's (`index.grouped`). `query` is float32 (dim,), unit length; `allowed` the ascending chunk ids that may be found, None for all.
         """
         if query.shape != (self.header.dim,):
             raise ValueError(f"expected a query of shape ({self.header.dim},), got {query.shape}")
         if not np.isfinite(query).all():
             raise ValueError("expected a query of finite numbers")
-        admitted = self._live if allowed is None else self._rows_of(allowed)
-        rows = admitted
-        if len(rows) > max(limit, PLAIN_ROWS):
-            rows = quantized.contenders(self._coded, rows, query, limit)
-        if further:
-            there = set(rows.tolist())
-            others = self._rows_of(np.array(sorted(further), np.int64)).tolist()
-            rows = np.array([*there, *(row for row in others if row not in there)], np.intp)
-        scores = quantized.scores(self.vectors, self.rows.bounds["length"], rows, query)
-        ids = self.ids[rows]
+        nearest = self._nearest_groups if self.header.windows else self._nearest_rows
+        ids, scores, total = nearest(query, limit, allowed, further)
         order = np.lexsort((ids, -scores))
         chunk_ids, cosines = ids[order].tolist(), scores[order].tolist()
         wanted = set(further)
@@ -129,8 +138,53 @@ class Matrix:
             chunk_ids[:limit],
             cosines[:limit],
             {chunk: cosine for chunk, cosine in below if chunk in wanted},
-            len(admitted),
+            total,
         )
+
+    def _nearest_rows(
+        self, query: Vectors, limit: int, allowed: Ids | None, further: Collection[int]
+    ) -> tuple[Ids, Vectors, int]:
+        """The ids, with their scores, of all rows that may be among the first, and of `further`; and how many were admitted."""
+        admitted = self._live if allowed is None else self._rows_of(allowed)
+        rows = self._contenders(admitted, query, limit)
+        if further:
+            there = set(rows.tolist())
+            others = self._rows_of(np.array(sorted(further), np.int64)).tolist()
+            rows = np.array([*there, *(row for row in others if row not in there)], np.intp)
+        return self.ids[rows], self._scores(rows, query), len(admitted)
+
+    def _nearest_groups(
+        self, query: Vectors, limit: int, allowed: Ids | None, further: Collection[int]
+    ) -> tuple[Ids, Vectors, int]:
+        """The same where chunks have windows."""
+        scorer = Scorer(
+            lambda rows, count: self._contenders(rows, query, count), lambda rows: self._scores(rows, query)
+        )
+        admitted = self._groups if allowed is None else self._groups.of(allowed)
+        live = self._live if allowed is None else np.sort(admitted.rows)
+        ids, scores = grouped.nearest(live, self.ids, admitted, scorer, limit)
+        others = self._groups.of(np.setdiff1d(np.array(sorted(further), np.int64), ids))
+        scores = np.concatenate([scores, others.scores(scorer)])
+        return np.concatenate([ids, others.chunk_ids]), scores, len(admitted.chunk_ids)
+
+    def _contenders(self, rows: quantized.Rows, query: Vectors, limit: int) -> quantized.Rows:
+        if self.leading and len(rows) * FEW > self.header.rows:
+            rows = self.leading.contenders(rows, query, limit)
+        return quantized.contenders(self._coded, rows, query, limit) if len(rows) > max(limit, PLAIN_ROWS) else rows
+
+    def _scores(self, rows: quantized.Rows, query: Vectors) -> Vectors:
+        return quantized.scores(self.vectors, self.rows.bounds["length"], rows, query)
+
+    def is_coded_truly(self, part: slice) -> npt.NDArray[np.bool_]:
+        """Of each row, whether all that a search looks at before its vector is true of that."""
+        vectors = self.vectors[part]
+        true = quantized.holds(vectors, self.rows.codes[part], self.rows.bounds[part])
+        if self.header.leading:
+            axes, parts = leads.open_leading(
+                self.folder, self.header.epoch, self.header.leading, self.header.rows, self.header.dim
+            )
+            true &= holds(axes, vectors, Parts(parts.codes[part], parts.bounds[part], parts.rests[part]))
+        return true
 
     @cached_property
     def _coded(self) -> quantized.Coded:
@@ -139,6 +193,10 @@ class Matrix:
     @cached_property
     def _live(self) -> quantized.Rows:
         return np.flatnonzero(self.ids)
+
+    @cached_property
+    def _groups(self) -> Groups:
+        return Groups.of_live(self.ids)
 
     def _rows_of(self, chunk_ids: Ids) -> quantized.Rows:
         """The live rows of `chunk_ids`, ascending as these are; ids that have no row are passed over."""
@@ -149,22 +207,27 @@ class Matrix:
 
     @cached_property
     def _by_id(self) -> tuple[Ids, quantized.Rows]:
-        """The live chunk ids, ascending, and their rows: a filter of ten chunks need not look at all rows."""
+        """The ids of live rows, ascending, and these: a filter of ten chunks need not look at all rows."""
         ids = self.ids[self._live]
         order = np.argsort(ids, kind="stable")
         return ids[order], self._live[order]
 
     def apply(self, added: Batches, removed: Ids, watermark: Watermark) -> Matrix:
-        """Append rows, kill rows, and move the watermark. A chunk whose row has changed gets a new one, and the old one goes.
+        """Append rows, kill those of removed chunks, and move the watermark. A row that has changed is appended again, and dies.
 
         The caller holds the writer lock.
         """
         epoch, dim = self.header.epoch, self.header.dim
         columns.truncate(self.folder, epoch, self.header.rows, dim)
-        outdated = [removed]
+        outdated = [removed, self._windows_of(removed)]
         rows = self.header.rows + columns.append(self.folder, epoch, dim, self._only_new(added, outdated))
         self._kill(np.concatenate(outdated))
-        header = msgspec.structs.replace(self.header, rows=rows, seq=watermark.seq, token=watermark.token)
+        leading = self.header.leading or leads.made(self.folder, epoch, rows, dim)
+        if self.header.leading:
+            leads.extend(self.folder, epoch, leading, self.header.rows, rows, dim)
+        header = msgspec.structs.replace(
+            self.header, rows=rows, leading=leading, seq=watermark.seq, token=watermark.token
+        )
         _write_header(self.folder, header)
         return Matrix.open(self.folder)
 
@@ -181,8 +244,14 @@ class Matrix:
                 new[known[same]] = False
             yield ids[new], vectors[new]
 
-    def _kill(self, chunk_ids: Ids) -> None:
-        rows = np.flatnonzero(np.isin(self.ids, chunk_ids))
+    def _windows_of(self, chunk_ids: Ids) -> Ids:
+        if not self.header.windows:
+            return np.empty(0, np.int64)
+        windows = self.ids[self.ids < 0]
+        return windows[np.isin(grouped.owners(windows), chunk_ids)]
+
+    def _kill(self, row_ids: Ids) -> None:
+        rows = np.flatnonzero(np.isin(self.ids, row_ids))
         if not len(rows):
             return
         path = columns.IDS.path(self.folder, self.header.epoch)
@@ -191,22 +260,23 @@ class Matrix:
         ids.flush()
 
 
-def rebuild(folder: Path, batches: Batches, *, dim: int, model: str, watermark: Watermark) -> Matrix:
+def rebuild(folder: Path, batches: Batches, *, dim: int, model: str, watermark: Watermark, windows: int = 0) -> Matrix:
     """Write the next epoch from `batches` of (ids, vectors), swap the header, drop the old files.
 
     Works on an empty, missing or damaged folder too. The caller holds the writer lock.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    header = prepare(folder, batches, dim=dim, model=model, watermark=watermark)
+    header = prepare(folder, batches, dim=dim, model=model, watermark=watermark, windows=windows)
     return publish(folder, header)
 
 
-def prepare(folder: Path, batches: Batches, *, dim: int, model: str, watermark: Watermark) -> Header:
+def prepare(folder: Path, batches: Batches, *, dim: int, model: str, watermark: Watermark, windows: int = 0) -> Header:
     """The first half of `rebuild`: the files of the next epoch, which no header names yet."""
     epoch = 1 + max((columns.epoch_of(path) for path in folder.iterdir()), default=0)
     rows = columns.append(folder, epoch, dim, batches)
     return Header(
-        epoch=epoch, rows=rows, dim=dim, model=model, neighbours=neighbours.WEIGHT, seq=watermark.seq, token=watermark.token
+        epoch=epoch, rows=rows, dim=dim, model=model, neighbours=neighbours.WEIGHT, windows=windows,
+        leading=leads.made(folder, epoch, rows, dim), seq=watermark.seq, token=watermark.token,
     )  # fmt: skip
 
 
@@ -222,6 +292,12 @@ def unlink_orphans(folder: Path, header: Header) -> None:
     for path in folder.iterdir():
         if columns.epoch_of(path) not in {0, header.epoch} or path.suffix == ".new":
             path.unlink()
+
+
+def _leading(folder: Path, header: Header) -> Leading | None:
+    if not header.leading:
+        return None
+    return Leading(*leads.open_leading(folder, header.epoch, header.leading, header.rows, header.dim))
 
 
 def read_header(folder: Path) -> Header:

@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 
 GIVEN = "meta"
+UPLOADED_AS = "uploaded_as"
+"""The key under which a document that was sent has the name of its file."""
 
 
 def given(metadata: Mapping[str, Any]) -> dict[str, str]:

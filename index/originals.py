@@ -86,6 +86,20 @@ def pieces(connection: sqlite3.Connection, content_hash: str) -> Iterator[bytes]
     yield decompressor.flush()
 
 
+def is_whole(connection: sqlite3.Connection, content_hash: str) -> bool:
+    """Whether the bytes are those of which the hash is."""
+    import hashlib
+    import zlib
+
+    digest = hashlib.sha256()
+    try:
+        for piece in pieces(connection, content_hash):
+            digest.update(piece)
+    except (zlib.error, TypeError):  # not to be unpacked, not to be found
+        return False
+    return digest.hexdigest() == content_hash
+
+
 def forget(connection: sqlite3.Connection, content_hash: str) -> bool:
     """Drop an original whose document stays, inside a transaction; whether there was one."""
     return bool(connection.execute("DELETE FROM originals WHERE content_hash = ?", (content_hash,)).rowcount)

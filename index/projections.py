@@ -54,6 +54,7 @@ def catch_up(connection: sqlite3.Connection, folder: Path) -> None:
 
 
 def matrix_state(connection: sqlite3.Connection, folder: Path) -> State:
+    from index import windows
     from index.matrix import Matrix, MatrixDamaged
 
     try:
@@ -61,7 +62,8 @@ def matrix_state(connection: sqlite3.Connection, folder: Path) -> State:
     except MatrixDamaged:
         return State.UNUSABLE
     config = database.read_config(connection)
-    if (header.model, header.dim) != (config["model_key"], int(config["embedding_dim"])):
+    built = config["model_key"], int(config["embedding_dim"]), windows.served(config)
+    if (header.model, header.dim, header.windows) != built:
         return State.UNUSABLE
     return _state(connection, header.watermark)
 
@@ -83,16 +85,17 @@ def _state(connection: sqlite3.Connection, mark: Watermark) -> State:
 
 def rebuild_matrix(connection: sqlite3.Connection, folder: Path) -> Matrix:
     """A new epoch from every live chunk that has a vector. Inside a snapshot, under the writer lock."""
-    from index import matrix, vectors
+    from index import matrix, vectors, windows
 
     config = database.read_config(connection)
-    model, dim = config["model_key"], int(config["embedding_dim"])
+    model, dim, words = config["model_key"], int(config["embedding_dim"]), windows.served(config)
     return matrix.rebuild(
         folder,
-        vectors.of_chunks(connection, model, dim, after_seq=WHOLE_HISTORY),
+        vectors.of_chunks(connection, model, dim, after_seq=WHOLE_HISTORY, with_windows=words > 0),
         dim=dim,
         model=model,
         watermark=database.head(connection),
+        windows=words,
     )
 
 
@@ -116,7 +119,10 @@ def _catch_up_matrix(connection: sqlite3.Connection, folder: Path, state: State)
     elif state is State.BEHIND:
         current = Matrix.open(folder)
         seq = current.header.seq
-        added = vectors.of_chunks(connection, current.header.model, current.header.dim, after_seq=seq)
+        has_windows = current.header.windows > 0
+        added = vectors.of_chunks(
+            connection, current.header.model, current.header.dim, after_seq=seq, with_windows=has_windows
+        )
         current.apply(added, np.array(_deleted_chunks(connection, seq), np.int64), database.head(connection))
     matrix.unlink_orphans(folder, matrix.read_header(folder))
 
@@ -127,18 +133,20 @@ def _catch_up_lexical(connection: sqlite3.Connection, folder: Path, state: State
     elif state is State.BEHIND:
         seq = watermark.read(folder).seq
         added = lexical_documents(connection, after_seq=seq)
-        try:
-            Lexical.open_or_create(folder).apply(added, _deleted_chunks(connection, seq), database.head(connection))
+        try:  # not `open_or_create`: what is opened must be what the watermark speaks of
+            Lexical.open_reader(folder).apply(added, _deleted_chunks(connection, seq), database.head(connection))
         except LexicalDamaged:  # damage inside a segment shows only when its chunks are deleted
             rebuild_lexical(connection, folder)
 
 
 def lexical_documents(connection: sqlite3.Connection, *, after_seq: int) -> Iterator[LexicalDocument]:
     """The chunks of documents added, grown or renamed after `after_seq`, as tantivy gets them."""
+    # As a list of documents, which SQLite looks up; a condition on `d.seq` made it read every chunk to have them in order.
+    changed = "1" if after_seq < 0 else "c.document_id IN (SELECT id FROM documents WHERE seq > :seq)"
     rows = connection.execute(
         "SELECT c.id, c.document_id, d.title, c.heading, coalesce(d.source_path, ''), c.text, c.metadata FROM chunks c"
-        " JOIN documents d ON d.id = c.document_id WHERE d.seq > ? ORDER BY c.id",
-        (after_seq,),
+        f" JOIN documents d ON d.id = c.document_id WHERE {changed} ORDER BY c.document_id, c.chunk_index",
+        {"seq": after_seq},
     )
     for chunk_id, document_id, title, heading, path, text, metadata in rows:
         symbol = msgspec.json.decode(metadata).get("symbol") or ""

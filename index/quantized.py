@@ -48,8 +48,8 @@ FLOAT32_TINY = float(np.finfo(np.float32).tiny)
 FLOAT32_STEP = float(np.finfo(np.float32).smallest_subnormal)
 
 
-def quantize(vectors: Vectors) -> tuple[Codes, Bounds]:
-    """The codes, int8 (n, dim), and the bounds, (n,), of `vectors`, float32 (n, dim) of any length."""
+def quantize(vectors: Vectors | Floats) -> tuple[Codes, Bounds]:
+    """The codes, int8 (n, dim), and the bounds, (n,), of `vectors`, float32 or float64 (n, dim) of any length."""
     exact = vectors.astype(np.float64)
     with np.errstate(invalid="ignore"):
         sound = np.isfinite(exact.sum(axis=1))  # float32 cannot overflow a float64 sum
@@ -60,8 +60,8 @@ def quantize(vectors: Vectors) -> tuple[Codes, Bounds]:
     steps = np.divide(1, scale, out=np.zeros(len(exact)), where=scale > 0, dtype=np.float64)
     codes = np.rint(exact * steps[:, None]).astype(np.int8)
     bounds["scale"] = scale
-    bounds["error"] = np.where(sound, _above(_norms(exact - codes * scale.astype(np.float64)[:, None])), np.inf)
-    bounds["length"] = np.where(sound, _above(_norms(exact)), np.inf)
+    bounds["error"] = np.where(sound, above(norms(exact - codes * scale.astype(np.float64)[:, None])), np.inf)
+    bounds["length"] = np.where(sound, above(norms(exact)), np.inf)
     return codes, bounds
 
 
@@ -69,8 +69,8 @@ def holds(vectors: Vectors, codes: Codes, bounds: Bounds) -> npt.NDArray[np.bool
     """Of each row, whether its codes and bounds are true of it: then its score lies in its interval."""
     with np.errstate(invalid="ignore", over="ignore"):
         exact = vectors.astype(np.float64)
-        within = _norms(exact - codes * bounds["scale"].astype(np.float64)[:, None]) <= bounds["error"]
-        within &= _norms(exact) <= bounds["length"]
+        within = norms(exact - codes * bounds["scale"].astype(np.float64)[:, None]) <= bounds["error"]
+        within &= norms(exact) <= bounds["length"]
     return within | (np.isposinf(bounds["error"]) & np.isposinf(bounds["length"]))
 
 
@@ -87,9 +87,9 @@ class Coded:
 
 
 class Asked:
-    """A query, float32 (dim,) of finite numbers, as it is put to the codes."""
+    """A query, (dim,) of finite numbers, as it is put to the codes."""
 
-    def __init__(self, query: Vectors) -> None:
+    def __init__(self, query: Vectors | Floats) -> None:
         exact = query.astype(np.float64)
         self.step = float(np.abs(exact).max()) / CODE_LIMIT or 1.0
         codes = np.rint(exact / self.step)
@@ -134,13 +134,13 @@ def contenders(coded: Coded, rows: Rows, query: Vectors, limit: int) -> Rows:
         if not len(block):
             continue
         middles = asked.middles(coded, block)
-        bar = max(bar, _as_a_score(_reached(middles, limit) - reach))
+        bar = max(bar, as_a_score(reached(middles, limit) - reach))
         near = np.flatnonzero(middles >= bar - reach)
         found.append((block[near], middles[near]))
     return _narrowed(asked, coded, found, limit) if found else rows
 
 
-def _reached(middles: Floats, limit: int) -> float:
+def reached(middles: Floats | Vectors, limit: int) -> float:
     """What at least `limit` of the middles reach, as seen at a glance: so many groups have one that does."""
     groups = len(middles) // GROUP_ROWS
     if groups < limit:
@@ -155,11 +155,17 @@ def _narrowed(asked: Asked, coded: Coded, found: list[tuple[Rows, Floats]], limi
     if len(rows) <= limit:
         return rows
     reach = asked.reach(coded, coded.errors[rows])
-    bar = np.partition(middles - reach, len(rows) - limit)[len(rows) - limit]
-    return rows[middles + reach >= _as_a_score(bar)]
+    return rows[middles + reach >= kth_best(middles - reach, limit)]
 
 
-def _as_a_score(end: float) -> float:
+def kth_best(ends: Floats | Vectors, limit: int) -> float:
+    """The `limit`-th highest of `ends`, as a score: of fewer, minus infinity."""
+    return (
+        as_a_score(float(np.partition(ends, len(ends) - limit)[len(ends) - limit])) if len(ends) >= limit else -math.inf
+    )
+
+
+def as_a_score(end: float) -> float:
     """Scores beyond float32 are infinite, and so equal."""
     return -math.inf if end < -FLOAT32_MAX else min(end, FLOAT32_MAX)
 
@@ -190,12 +196,12 @@ def _nearest(vectors: Vectors, lengths: Vectors, query: Floats) -> Vectors:
     return nearest
 
 
-def _norms(rows: Floats) -> Floats:
-    norms: Floats = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    return norms
+def norms(rows: Floats) -> Floats:
+    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return lengths
 
 
-def _above(norms: Floats) -> Vectors:
-    """Upper bounds of what `norms` were computed for; never zero, so that infinity times one is infinity."""
+def above(lengths: Floats) -> Vectors:
+    """Upper bounds of what `lengths` were computed for; never zero, so that infinity times one is infinity."""
     with np.errstate(over="ignore"):
-        return np.nextafter((norms * UPWARD).astype(np.float32), np.float32(np.inf))
+        return np.nextafter((lengths * UPWARD).astype(np.float32), np.float32(np.inf))

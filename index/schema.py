@@ -130,6 +130,14 @@ CREATE TABLE failures (
 def _sources_originals_unembedded(connection: sqlite3.Connection) -> None:
     for statement in _SOURCES_ORIGINALS_UNEMBEDDED.split(";;"):
         connection.execute(statement)
+    from index import checksums  # a search migrates nothing
+
+    for trigger in checksums.triggers():
+        connection.execute(trigger)
+    connection.create_function("crc", 1, checksums.of_vector, deterministic=True)
+    connection.execute("UPDATE vectors SET crc = crc(vector)")
+    checksums.touch_all(connection)
+    checksums.settle(connection)
 
 
 _SOURCES_ORIGINALS_UNEMBEDDED = """
@@ -191,6 +199,64 @@ CREATE TABLE unembedded (
     reason    TEXT NOT NULL,
     failed_at TEXT NOT NULL,
     PRIMARY KEY (text_hash, model)
+) WITHOUT ROWID
+;;
+CREATE TABLE windows (                              -- parts of chunks with rows of their own, if the store has any
+    chunk_id  INTEGER NOT NULL REFERENCES chunks (id) ON DELETE CASCADE,
+    number    INTEGER NOT NULL,                     -- from 0, in reading order
+    text_hash BLOB NOT NULL,                        -- of what is embedded of it
+    PRIMARY KEY (chunk_id, number)
+) WITHOUT ROWID
+;;
+CREATE INDEX windows_by_text ON windows (text_hash)
+;;
+CREATE TABLE jobs (                                 -- what is to be added in the background (index/jobs.py)
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind          TEXT NOT NULL,                    -- 'paths', 'reread', 'note', 'stream' or 'uploads'
+    request       TEXT NOT NULL,                    -- what `kb add` was asked to do, JSON, without secrets
+    workers       INTEGER,                          -- processes that read; NULL: as the settings say
+    note          TEXT,                             -- what was read of a note, JSON; NULL when it is done
+    state         TEXT NOT NULL,                    -- 'waiting', 'running', 'done', 'failed' or 'cancelled'
+    is_cancelling INTEGER NOT NULL DEFAULT 0,       -- 1: a running one is to end at the next file
+    is_listed     INTEGER NOT NULL,                 -- 1: all its files are in job_files
+    deaths        INTEGER NOT NULL DEFAULT 0,       -- workers that died of it since a file was done
+    error         TEXT NOT NULL DEFAULT '',         -- why it could not be done at all
+    warnings      TEXT NOT NULL DEFAULT '[]',       -- JSON
+    created_at    TEXT NOT NULL,
+    started_at    TEXT,
+    ended_at      TEXT
+)
+;;
+CREATE INDEX jobs_by_state ON jobs (state)
+;;
+CREATE TABLE job_files (
+    job_id      INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    path        TEXT NOT NULL,                      -- absolute; of an upload its name, of a note its title
+    upload      TEXT,                               -- where its bytes wait below uploads/
+    status      TEXT NOT NULL,                      -- 'waiting', or what became of it
+    title       TEXT NOT NULL DEFAULT '',
+    document_id INTEGER,                            -- no reference: a job remembers what it did
+    chunks      INTEGER NOT NULL DEFAULT 0,
+    reason      TEXT NOT NULL DEFAULT '',
+    redacted    INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (job_id, path)
+)
+;;
+CREATE INDEX job_files_by_status ON job_files (job_id, status)
+;;
+ALTER TABLE vectors ADD COLUMN crc INTEGER          /* of the vector (index/checksums.py) */
+;;
+CREATE TABLE checksums (                            -- of what else is the truth
+    kind TEXT NOT NULL,                             -- 'document', ...
+    key  NOT NULL,                                  -- its id, or what else names it
+    crc  INTEGER NOT NULL,
+    PRIMARY KEY (kind, key)
+) WITHOUT ROWID
+;;
+CREATE TABLE touched (                              -- what changed in this transaction; empty outside of one
+    kind TEXT NOT NULL,
+    key  NOT NULL,
+    PRIMARY KEY (kind, key)
 ) WITHOUT ROWID
 """
 

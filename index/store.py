@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from index import database, documents, projections, schema, watermark
 from index.database import ReadConnection
-from index.errors import DiskFault, ModelMismatch, StoreLocked, StoreMissing
+from index.errors import DiskFault, ModelMismatch, StoreError, StoreLocked, StoreMissing
 from index.kept import KeptStore, Opened, Standing, identity
 from index.lexical import Lexical
 from index.lock import writer_lock
@@ -38,7 +39,7 @@ ROLLBACK_JOURNAL = "kb.db-journal"
 
 
 class BuiltWith(msgspec.Struct, frozen=True, kw_only=True):
-    """The embedding model that a store's vectors are of."""
+    """The embedding model that a store's vectors are of, and what they are made of."""
 
     model_name: str
     model_key: str
@@ -46,6 +47,8 @@ class BuiltWith(msgspec.Struct, frozen=True, kw_only=True):
     embedding_dim: int
     """UNKNOWN_DIM until the first vector of a service came."""
     model_max_tokens: int
+    windows: int = 0
+    """Words a window of a chunk that has a row of its own (`index.windows`); 0: chunks have one row each."""
 
 
 class Writer:
@@ -63,27 +66,30 @@ class Writer:
     def insert(
         self, document: NewDocument, new_vectors: dict[bytes, Vectors], model: str, *, seq: int, created_at: str = ""
     ) -> int:
-        """Add a document with those of its vectors that are new; returns its id. `created_at`: unless that is now.
+        """Add a document with those of the new vectors that are its own; returns its id. `created_at`: unless that is now.
 
         `model` is the key of the model that made the vectors. Where the store has switched to another meanwhile, they are
         kept under the old key, and the document's texts wait for `kb reindex`.
         """
-        self._insert_vectors(new_vectors, model, seq=seq)
-        return documents.insert(self.connection, document, created_at=created_at or utc_now(), seq=seq)
+        document_id = documents.insert(self.connection, document, created_at=created_at or utc_now(), seq=seq)
+        self._insert_vectors(document_id, new_vectors, model, seq=seq)
+        return document_id
 
     def append(
         self, document_id: int, document: NewDocument, new_vectors: dict[bytes, Vectors], model: str,
         *, first_chunk: int, seq: int,
     ) -> int:  # fmt: skip
         """`index.documents.append`, with the vectors that are new as in `insert`; returns how many chunks are new."""
-        self._insert_vectors(new_vectors, model, seq=seq)
-        return documents.append(self.connection, document_id, document, first_chunk=first_chunk, seq=seq)
+        count = documents.append(self.connection, document_id, document, first_chunk=first_chunk, seq=seq)
+        self._insert_vectors(document_id, new_vectors, model, seq=seq)
+        return count
 
-    def _insert_vectors(self, new_vectors: dict[bytes, Vectors], model: str, *, seq: int) -> None:
+    def _insert_vectors(self, document_id: int, new_vectors: dict[bytes, Vectors], model: str, *, seq: int) -> None:
         from index import vectors
 
-        for text_hash, vector in new_vectors.items():
-            vectors.insert(self.connection, [text_hash], vector[None, :], model, seq=seq)
+        for text_hash in vectors.hashes_of(self.connection, document_id) if new_vectors else ():
+            if text_hash in new_vectors:
+                vectors.insert(self.connection, [text_hash], new_vectors[text_hash][None, :], model, seq=seq)
 
 
 class Reader:
@@ -118,7 +124,10 @@ class Reader:
 
     def _open_lexical(self) -> tuple[Lexical, Watermark]:
         folder = projections.lexical_folder(self.folder)
-        return Lexical.open_reader(folder), watermark.read(folder)
+        mark = watermark.read(
+            folder
+        )  # first: what a writer commits meanwhile is in what is opened then, and never only said to be
+        return Lexical.open_reader(folder), mark
 
     def rebuilt_lexical(self) -> Lexical:
         """The tantivy projection made anew: for damage that shows only when it is searched."""
@@ -199,11 +208,23 @@ def database_path(folder: Path) -> Path:
 
 
 _kept: dict[Path, KeptStore] = {}
+_keeping = Lock()
 
 
 def keep_open(folder: Path) -> None:
-    """From now on this process keeps what `reading` of this folder opens for the next reading."""
-    _kept[folder] = KeptStore()
+    """From now on this process keeps what `reading` of this folder opens for the next reading, until `let_go` was called as often."""
+    with _keeping:
+        _kept.setdefault(folder, KeptStore()).holders += 1
+
+
+def let_go(folder: Path) -> None:
+    """Keep nothing any more, and close what is idle, unless others still want it kept."""
+    with _keeping:
+        kept = _kept[folder]
+        kept.holders -= 1
+        if not kept.holders:
+            del _kept[folder]
+            kept.close()
 
 
 @contextmanager
@@ -217,7 +238,8 @@ def reading(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
         with database.faults_reported(path):
             if not connection.is_as_before():
                 schema.check_version(connection)
-            yield Reader(folder, connection, lock_timeout_s, kept or KeptStore())
+            with _damage_told(folder, connection):
+                yield Reader(folder, connection, lock_timeout_s, kept or KeptStore())
     except BaseException:
         connection.close()
         raise
@@ -256,13 +278,29 @@ def writing(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
         try:
             if not schema.check_version(connection):
                 schema.migrate(connection)
-            projections.catch_up(connection, folder)
-            try:
-                yield Writer(folder, connection)
-            finally:
+            with _damage_told(folder, connection):
                 projections.catch_up(connection, folder)
+                try:
+                    yield Writer(folder, connection)
+                finally:
+                    projections.catch_up(connection, folder)
         finally:
             connection.close()
+
+
+@contextmanager
+def _damage_told(folder: Path, connection: sqlite3.Connection) -> Iterator[None]:
+    """Raise StoreDamaged for an error that nobody foresaw, if `kb.db` turns out to be damaged."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except Exception as error:
+        from index import check
+
+        if check.is_unforeseen(error) and (found := check.damage(connection)):
+            raise database.store_damaged(database_path(folder), found) from error
+        raise
 
 
 @contextmanager
@@ -277,6 +315,8 @@ def locked(folder: Path, lock_timeout_s: float) -> Iterator[None]:
 
 def create(folder: Path, built: BuiltWith, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> None:
     """Make a store in `folder`, unless there is one already. Raises StoreLocked, DiskFault."""
+    from index import cutting
+
     with locked(folder, lock_timeout_s):
         connection = database.connect_writer(database_path(folder))
         try:
@@ -284,6 +324,7 @@ def create(folder: Path, built: BuiltWith, lock_timeout_s: float = DEFAULT_LOCK_
             schema.migrate(connection)  # also where an earlier run was killed between two of the steps
             if "model_name" not in database.read_config(connection):
                 with database.transaction(connection):
+                    cutting.cut_all(connection, built.windows)
                     set_built_with(connection, built)
             projections.catch_up(connection, folder)
         finally:

@@ -23,10 +23,11 @@ def marked(connection: sqlite3.Connection, model: str) -> set[bytes]:
 
 
 def count(connection: sqlite3.Connection, model: str) -> int:
-    """Those of them that a chunk holds."""
+    """Those of them that a chunk or window holds."""
     row = connection.execute(
-        "SELECT count(*) FROM unembedded u WHERE model = ? AND EXISTS"
-        " (SELECT 1 FROM chunks c WHERE c.text_hash = u.text_hash)",
+        "SELECT count(*) FROM unembedded u WHERE model = ? AND (EXISTS"
+        " (SELECT 1 FROM chunks c WHERE c.text_hash = u.text_hash) OR EXISTS"
+        " (SELECT 1 FROM windows w WHERE w.text_hash = u.text_hash))",
         (model,),
     ).fetchone()
     return int(row[0])
@@ -38,9 +39,10 @@ def forget(connection: sqlite3.Connection, model: str) -> None:
 
 
 def purge(connection: sqlite3.Connection, models: Collection[str]) -> None:
-    """Drop the marks of other models than these, and of texts that no chunk holds any more. Inside a transaction."""
+    """Drop the marks of other models than these, and of texts that no chunk or window holds any more. Inside a transaction."""
     connection.execute(
         f"DELETE FROM unembedded WHERE model NOT IN ({', '.join('?' * len(models))})"
-        " OR NOT EXISTS (SELECT 1 FROM chunks c WHERE c.text_hash = unembedded.text_hash)",
+        " OR NOT (EXISTS (SELECT 1 FROM chunks c WHERE c.text_hash = unembedded.text_hash)"
+        " OR EXISTS (SELECT 1 FROM windows w WHERE w.text_hash = unembedded.text_hash))",
         tuple(models),
     )

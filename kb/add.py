@@ -27,13 +27,13 @@ from kb.appending import append
 from kb.candidates import Candidate, Candidates, Request
 from kb.chunk import plan_for
 from kb.detect import detect
-from kb.jobs import jobs_of, scrub_rules, without_secrets
 from kb.meta import said as meta_said
 from kb.model import Model, choose
 from kb.newvectors import NewVectors
 from kb.originals import packed
 from kb.read.note import from_text, title_of
-from kb.reading import Outcome, Passages, Unread
+from kb.reading import Outcome, Passages, Readers, Unread
+from kb.readjobs import jobs_of, read_options, scrub_rules, without_secrets
 from kb.record import document_of
 from kb.settings import Settings
 from kb.sourcerules import SourceRules, owner
@@ -43,6 +43,16 @@ from models.tokenizer import TokenCounter
 
 BATCH_S = 1.0
 """A batch is written when it is full or this old, so that search sees a long add grow."""
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """A text that is in no file, read and without its secrets."""
+
+    content_hash: str
+    """Of the text as it was given."""
+    size: int
+    passages: Passages
+    warnings: tuple[str, ...]
 
 
 class Progress(Protocol):
@@ -72,7 +82,7 @@ def add_paths(data_dir: Path, settings: Settings, request: Request, progress: Pr
         if store.exists(data_dir):
             reader = stack.enter_context(store.reading(data_dir, settings.storage.lock_timeout_s))
         candidates = Candidates(data_dir, settings, adding.request, reader)
-        adding.run(adding.unsettled(candidates))
+        adding.run(adding.unsettled(candidates.each()))
         return adding.answer(candidates)
 
 
@@ -133,9 +143,11 @@ class Adding:
             self._write_batch(batch)
 
     def note(self, text: str) -> None:
+        self.keep_note(self.read_note(text))
+
+    def read_note(self, text: str) -> Note:
+        """The first half of adding it: what this returns may wait. Raises NoText for an empty one."""
         content = text.strip().encode()
-        content_hash = hashlib.sha256(content).hexdigest()
-        candidate = Candidate(path="", content_hash=content_hash, mtime_ns=0, size=len(content), doc_type="note")
         counter = TokenCounter.load(self.model.tokenizer)
         room = counter.room(self.model.spec)
         plan, rules = plan_for("note", self.settings.chunking), scrub_rules(self.settings, self.request)
@@ -144,9 +156,18 @@ class Adding:
         passages = msgspec.structs.replace(
             passages, title=title_of(passages.chunks[0].text)
         )  # a cut may go through a secret
-        if passages.chunks[0].token_count > room:
-            self.warnings.append(f"the model sees the first {room} tokens of this note; its end is found by words only")
-        self._keep(candidate, passages)
+        warning = f"the model sees the first {room} tokens of this note; its end is found by words only"
+        return Note(
+            content_hash=hashlib.sha256(content).hexdigest(),
+            size=len(content),
+            passages=passages,
+            warnings=(warning,) if passages.chunks[0].token_count > room else (),
+        )
+
+    def keep_note(self, note: Note) -> None:
+        self.warnings += note.warnings
+        candidate = Candidate(path="", content_hash=note.content_hash, mtime_ns=0, size=note.size, doc_type="note")
+        self._keep(candidate, note.passages)
 
     def stream(self, path: str, content: bytes) -> None:
         """`path`: where `content` lies as long as it is being read."""
@@ -192,23 +213,32 @@ class Adding:
             warnings=(*(walk.skipped if walk else ()), *self.new_vectors.remarks(), *self.warnings),
         )
 
-    def unsettled(self, candidates: Candidates) -> Iterator[Candidate]:
+    def unsettled(self, files: Iterable[Candidate | AddedFile]) -> Iterator[Candidate]:
         """The files to be read; what became of the others is said on the way."""
-        for found in candidates.each():
+        for file in files:
             self.progress.found()
-            if isinstance(found, Candidate):
-                yield found
+            if isinstance(file, Candidate):
+                yield file
             else:
-                self._say(found)
+                self._say(file)
 
     def _read(self, found: Iterable[Candidate]) -> Iterator[tuple[Candidate, Outcome]]:
         """Each candidate with what was read of it, in order."""
-        ingestion = self.settings.ingestion
         taken, read = tee(found)  # what is being read is held between the two
         jobs = jobs_of(read, self.data_dir, self.settings, self.request, self.model)
-        outcomes = reading.read_all(jobs, workers=ingestion.workers, timeout_s=ingestion.file_timeout_s)
-        for _, outcome in outcomes:
+        for _, outcome in self._readers().read(jobs):
             yield next(taken), outcome
+
+    def _readers(self) -> Readers:
+        ingestion = self.settings.ingestion
+        if not ingestion.cluster:
+            return reading.Here(workers=ingestion.workers, timeout_s=ingestion.file_timeout_s)
+        from kb.clustered import Cluster
+        from kb.clusterwork import asked_of
+
+        options = read_options(self.data_dir, self.settings, self.request)
+        asked = asked_of(self.model, self.settings.embedding, options)
+        return Cluster(ingestion.cluster, asked, ingestion.file_timeout_s, self.warnings.append)
 
     def _write_batch(self, batch: Sequence[tuple[Candidate, Outcome]]) -> None:
         """Embed what is new in all documents of a batch together, then write each in a transaction of its own.
@@ -217,10 +247,12 @@ class Adding:
         """
         if not store.exists(self.data_dir):
             store.create(self.data_dir, self.model.built_with, self.settings.storage.lock_timeout_s)
-        new_vectors = self.new_vectors.of(
-            chunk for _, outcome in batch if isinstance(outcome, Passages) for chunk in outcome.chunks
-        )
-        batch = [(self._with_original(candidate, outcome), outcome) for candidate, outcome in batch]
+        read = [outcome for _, outcome in batch if isinstance(outcome, Passages)]
+        for passages in read:
+            if passages.vectors:
+                self.new_vectors.bring(passages.vectors)
+        new_vectors = self.new_vectors.of(chunk for passages in read for chunk in passages.chunks)
+        batch = [_as_sent(self._with_original(candidate, outcome), outcome) for candidate, outcome in batch]
         with store.writing(self.data_dir, self.settings.storage.lock_timeout_s) as writer:
             self.new_vectors.settle(writer)
             for candidate, outcome in batch:
@@ -233,6 +265,7 @@ class Adding:
         """With the bytes of its file, where they are to be kept; read before the write lock is taken."""
         if not self.keeps_originals or not candidate.path or isinstance(outcome, Unread):
             return candidate
+        name = name or candidate.uploaded_as
         if outcome.redacted:
             called = name or Path(candidate.path).name
             self.warnings.append(f"the original of {called} is not kept: it holds secrets (--no-scrub keeps them)")
@@ -260,14 +293,13 @@ class Adding:
                 title = Path(candidate.path).name or there.title
                 reason = meta_said(changed) if changed else ""
                 return AddedFile(
-                    path=candidate.path or None, title=title, status="skipped", document_id=there.id, reason=reason
+                    path=candidate.called, title=title, status="skipped", document_id=there.id, reason=reason
                 )
             documents.delete(writer.connection, [row.id for row in replaced])
             carried = [tag for row in replaced for tag in row.tags if tag not in row.stated_tags]
             document = document_of(candidate, passages, self.request, carried)
             document, is_as_ruled = self._owned(writer, document)
-            own = {c.text_hash: new_vectors[c.text_hash] for c in document.chunks if c.text_hash in new_vectors}
-            document_id = writer.insert(document, own, self.model.spec.key, seq=seq)
+            document_id = writer.insert(document, new_vectors, self.model.spec.key, seq=seq)
             if not is_as_ruled:
                 sources.outdate(writer.connection, document_id)
             failures.forget(writer.connection, candidate.path)
@@ -275,7 +307,7 @@ class Adding:
         self.warnings += [f"{document.title}: {warning}" for warning in passages.warnings]
         self.warnings += [candidate.warning] if candidate.warning else []
         return AddedFile(
-            path=document.source_path,
+            path=candidate.called,
             title=document.title,
             status="replaced" if replaced else "added",
             document_id=document_id,
@@ -305,7 +337,8 @@ class Adding:
         return owned, self.source is not None or rules.reads_as_usual
 
     def _remember(self, writer: Writer, candidate: Candidate, outcome: Unread) -> AddedFile:
-        """Record a file that gave no passages, so that it is not tried again until it changes."""
+        """Record a file that gave no passages, so that it is not tried again until it changes; an upload is not there again."""
+        name = candidate.called or ""
         failure = FailureRow(
             source_path=candidate.path,
             content_hash=candidate.content_hash,
@@ -315,12 +348,13 @@ class Adding:
             reason=outcome.reason,
             failed_at=utc_now(),
         )
-        with writer.transaction():
-            failures.record(writer.connection, failure)
+        if candidate.path:
+            with writer.transaction():
+                failures.record(writer.connection, failure)
         if not outcome.no_text:
-            journal.write(self.data_dir, candidate.path, outcome.reason)
+            journal.write(self.data_dir, name, outcome.reason)
         reason = f"{outcome.reason} ({outcome.hint})" if outcome.hint else outcome.reason
-        return AddedFile(path=candidate.path, title=Path(candidate.path).name, status=failure.kind, reason=reason)
+        return AddedFile(path=name, title=Path(name).name, status=failure.kind, reason=reason)
 
     def _say(self, file: AddedFile, *, pages: int = 0) -> None:
         self.files.append(file)
@@ -346,6 +380,19 @@ def _batches(outcomes: Iterable[tuple[Candidate, Outcome]], size: int) -> Iterat
             batch, begun = [], monotonic()
     if batch:
         yield batch
+
+
+def _as_sent(candidate: Candidate, outcome: Outcome) -> tuple[Candidate, Outcome]:
+    """An upload, read where its bytes wait, is a document that is in no file, and called as its sender calls it."""
+    name = candidate.uploaded_as
+    if name is None:
+        return candidate, outcome
+    if isinstance(outcome, Unread):
+        outcome = msgspec.structs.replace(outcome, reason=outcome.reason.replace(candidate.path, name))
+    else:
+        title = {"title": outcome.title} if outcome.title else {}
+        outcome = msgspec.structs.replace(outcome, metadata={**title, **outcome.metadata, meta.UPLOADED_AS: name})
+    return msgspec.structs.replace(candidate, path=""), outcome
 
 
 def _earlier_stays(candidate: Candidate) -> str:

@@ -32,8 +32,7 @@ def append(
             documents.delete(writer.connection, [other.id for other in candidate.earlier if other.id != row.id])
         part = document_of(candidate, passages, request)
         document = transcripts.continued(grown, part, request.title)
-        own = {c.text_hash: new_vectors[c.text_hash] for c in document.chunks if c.text_hash in new_vectors}
-        count = writer.append(row.id, document, own, model, first_chunk=grown.tail.first_chunk, seq=seq)
+        count = writer.append(row.id, document, new_vectors, model, first_chunk=grown.tail.first_chunk, seq=seq)
         failures.forget(writer.connection, path)
     return AddedFile(
         path=path,

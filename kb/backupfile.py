@@ -21,6 +21,7 @@ from typing import IO, Self
 
 import msgspec
 
+from index.atomic import for_us_alone
 from kb.errors import UnreadableFile
 
 FORMAT = 1
@@ -130,7 +131,7 @@ class Unpacking:
 
     def database(self, expected: Member, target: Path) -> None:
         digest = hashlib.sha256()
-        with target.open("wb") as file:
+        with open(target, "wb", opener=for_us_alone) as file:
             member = self._next(DATABASE)
             while piece := member.read(PIECE_BYTES):
                 digest.update(piece)

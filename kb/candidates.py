@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +30,10 @@ from kb.transcripts import TYPE as TRANSCRIPT
 from kb.transcripts import Grown
 from kb.walk import Rules, Walk
 from kb.wire import AddedFile
+
+PIECE_BYTES = 1 << 20
+GROWTH_BYTES = 64 << 20
+"""A file that is written to faster than it is read has an end all the same: so much more than it had when it was opened."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +87,13 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """The version of it that this one only adds to."""
     original: Packed | None = None
     """Its bytes, where they are to be kept."""
+    uploaded_as: str | None = None
+    """What somebody calls it who sent it: `path` is where its bytes wait, and no place to be remembered."""
+
+    @property
+    def called(self) -> str | None:
+        """By which its answer names it: its path, or what an upload was sent as; None for a text that is in no file."""
+        return self.uploaded_as or self.path or None
 
 
 class Candidates:
@@ -108,7 +119,11 @@ class Candidates:
 
         Raises KbError only where one file was named and cannot be looked at.
         """
-        for name, named in self.walk.files(self.request.paths):
+        yield from self.look_at(self.walk.files(self.request.paths))
+
+    def look_at(self, files: Iterable[tuple[str, bool]]) -> Iterator[Candidate | AddedFile]:
+        """The same of these files: absolute paths, and whether each was named by the user."""
+        for name, named in files:
             path = Path(name)
             try:
                 yield self._look(path)
@@ -240,8 +255,13 @@ def printable_path(path: Path) -> str:
 
 def hash_file(path: Path) -> tuple[str, int]:
     """sha256 of the file's bytes, hex, and how many they are: more than a moment before, where somebody writes to it."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
+    digest = hashlib.sha256()
+    with path.open("rb", buffering=0) as file:
+        size, most = 0, os.fstat(file.fileno()).st_size + GROWTH_BYTES
+        while size < most and (piece := file.read(min(PIECE_BYTES, most - size))):
+            digest.update(piece)
+            size += len(piece)
+    return digest.hexdigest(), size
 
 
 def skipped(path: Path, document_id: int | None, reason: str) -> AddedFile:

@@ -3,11 +3,13 @@
     KbError                     something the user can act on; always carries a hint
     ├── BadRequest              the request itself is wrong                              exit 2
     ├── BadConfig               config.yaml or a KB_* variable cannot be used            exit 2
+    ├── CannotListen            `kb serve` has no such host, or its port is taken        exit 2
     ├── NotFound                no such document, chunk, tag or file                     exit 3
     ├── UnreadableFile          the file cannot be read                                  exit 4
     │   ├── UnsupportedType     no reader for this kind of file                          exit 4
     │   ├── EncryptedFile       needs a password                                         exit 4
     │   └── NoText              was read, and holds no text                              exit 4
+    ├── ClusterFailed           the workers of `kb add --cluster` cannot be reached, or none fits  exit 1
     ├── DaemonFailed            the daemon does not start, or does not end               exit 1
     └── PartialFailure          some files failed, the others are in                     exit 7
 
@@ -63,6 +65,10 @@ class BadConfig(KbError):
     exit_code = Exit.USAGE
 
 
+class CannotListen(KbError):
+    exit_code = Exit.USAGE
+
+
 class NotFound(KbError):
     exit_code = Exit.NOT_FOUND
 
@@ -80,6 +86,10 @@ class EncryptedFile(UnreadableFile):
 
 
 class NoText(UnreadableFile):
+    pass
+
+
+class ClusterFailed(KbError):
     pass
 
 

@@ -168,8 +168,7 @@ class Importing:
                 return ImportedDocument(
                     title=there.title, path=there.source_path, status="skipped", document_id=there.id, reason=reason
                 )
-            own = {c.text_hash: new_vectors[c.text_hash] for c in new.chunks if c.text_hash in new_vectors}
-            document_id = writer.insert(new, own, self.model.spec.key, seq=seq, created_at=said.created_at)
+            document_id = writer.insert(new, new_vectors, self.model.spec.key, seq=seq, created_at=said.created_at)
         self.chunk_count += len(new.chunks)
         self.original_count += new.original is not None
         return ImportedDocument(title=new.title, path=new.source_path, status="added", document_id=document_id)

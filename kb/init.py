@@ -6,9 +6,9 @@ from pathlib import Path
 
 from index import store
 from kb.add import built_with
-from kb.jobs import docling_folder
 from kb.model import choose
 from kb.provider import endpoint
+from kb.readjobs import docling_folder
 from kb.rerank import located
 from kb.settings import Settings
 from kb.wire import InitAnswer

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from index.atomic import replace_file
+from index.atomic import for_us_alone, replace_file
 from index.store import utc_now
 from kb.scrub.documents import scrub_line
 
@@ -28,5 +28,5 @@ def scrub(data_dir: Path) -> None:
 def write(data_dir: Path, path: str, reason: str) -> None:
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     one_line = scrub_line(" ".join(reason.split()))
-    with (data_dir / FILE_NAME).open("a", encoding="utf-8", errors="backslashreplace") as file:
+    with open(data_dir / FILE_NAME, "a", encoding="utf-8", errors="backslashreplace", opener=for_us_alone) as file:
         file.write(f"{utc_now()}\t{path}\t{one_line}\n")

@@ -68,6 +68,7 @@ class Model(msgspec.Struct, frozen=True):
             model_key=self.spec.key,
             embedding_dim=self.spec.dim,
             model_max_tokens=self.spec.max_tokens,
+            windows=self.settings.windows,
         )
 
     def room(self) -> int:
@@ -86,18 +87,19 @@ class Model(msgspec.Struct, frozen=True):
         files = msgspec.structs.replace(locate(self.spec.name), spec=self.spec)
         status = files.onnx.stat()
         state = status.st_ino, status.st_size, status.st_mtime_ns
-        return _session(files, data_dir, self.settings.threads, for_queries and self.settings.spinning, state)
+        settings = self.settings
+        return _session(files, data_dir, settings.threads, for_queries and settings.spinning, settings.device, state)
 
 
 @lru_cache(maxsize=2)
 def _session(
-    files: ModelFiles, data_dir: Path, threads: int, spinning: bool, _state: tuple[int, int, int]
+    files: ModelFiles, data_dir: Path, threads: int, spinning: bool, device: str, _state: tuple[int, int, int]
 ) -> LocalEmbedder:
     """Checked and loaded once in a process, as long as the file stays as it is."""
     from models.embedder import Embedder
 
     verify(files, data_dir / "run" / "model-checked.json")
-    return Embedder.load(files, threads=threads, spinning=spinning)
+    return Embedder.load(files, threads=threads, spinning=spinning, device=device)
 
 
 def choose(

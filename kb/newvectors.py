@@ -12,8 +12,8 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from index import store, unembedded, vectors
-from index.store import Writer, utc_now
+from index import cutting, store, unembedded, vectors, windows
+from index.store import Writer, built_with, utc_now
 from kb.model import Embedder, Model
 from kb.types import Chunk
 from models.errors import EmbedderFailed, ModelUnusable
@@ -53,27 +53,41 @@ class NewVectors:
         """Texts that got their vector from the model so far."""
         self.refused_count = 0
         self.failure: EmbedderFailed | None = None
+        self.windows = model.settings.windows
+        """Words a window in the store, as it was found."""
+        self._brought: dict[bytes, vectors.Vectors] = {}
         self._embedder: Embedder | None = None
         self._unwritten = Made({}, {})
 
+    def bring(self, made: Mapping[bytes, bytes]) -> None:
+        """Vectors of the model that somebody else has made of texts that are asked for next, float32 (dim,) by their hashes."""
+        import numpy as np
+
+        self._brought |= {text_hash: np.frombuffer(vector, "<f4") for text_hash, vector in made.items()}
+
     def of(self, chunks: Iterable[Chunk]) -> dict[bytes, vectors.Vectors]:
-        """float32 (dim,) by text hash, of the chunks' texts that the store has no vector of; none without a model."""
-        texts = {vectors.text_hash(chunk.embedded_text): chunk.embedded_text for chunk in chunks}
-        if self.model.missing or self.failure or not texts:
+        """float32 (dim,) by text hash, of what the store has no vector of, of the chunks and their windows; none without a model."""
+        new_chunks = list(chunks)
+        if self.model.missing or self.failure or not new_chunks:
             return {}
         key = self.model.spec.key
         with store.reading(self.data_dir) as reader:
+            self.windows = built_with(reader.connection).windows
+            texts = _texts(new_chunks, cutting.words_of(reader.connection))
             known = vectors.known(reader.connection, texts, key) | unembedded.marked(reader.connection, key)
-        new = {text_hash: text for text_hash, text in texts.items() if text_hash not in known}
+        brought, self._brought = self._brought, {}
+        ready = {text_hash: vector for text_hash, vector in brought.items() if text_hash in texts.keys() - known}
+        self.count += len(ready)
+        new = {text_hash: text for text_hash, text in texts.items() if text_hash not in known | ready.keys()}
         if not new:
-            return {}
+            return ready
         if self._embedder is None:
             self._embedder = self.model.load(self.data_dir)
         made = self._unwritten = make(self.model, self._embedder, new, self.batch_size)
         self.count += len(made.vectors)
         self.refused_count += len(made.refused)
         self.failure = made.failure
-        return made.vectors
+        return ready | made.vectors
 
     def settle(self, writer: Writer) -> None:
         """Write what the last vectors say of the model and of their texts, before they are written themselves."""
@@ -87,6 +101,8 @@ class NewVectors:
             yield f"added without vectors, found by words only: {why} Then: kb reindex"
         if self.refused_count:
             yield refusal(self.refused_count)
+        if self.windows != self.model.settings.windows:
+            yield other_windows(self.windows, self.model.settings.windows)
 
 
 def make(model: Model, embedder: Embedder, texts: Mapping[bytes, str], batch_size: int) -> Made:
@@ -125,6 +141,21 @@ def write_down(writer: Writer, model: Model, made: Made) -> None:
 def refusal(count: int) -> str:
     said = "1 text cannot be embedded, and is" if count == 1 else f"{count} texts cannot be embedded, and are"
     return f"{said} found by words only: kb reindex --retry tries again"
+
+
+def other_windows(words: int, wanted: int) -> str:
+    """What is to be said where the store has other windows than the settings want."""
+    has = f"windows of {words} words" if words else "no windows"
+    return f"the store has {has}, and embedding.windows says {wanted}: kb reindex changes the store"
+
+
+def _texts(chunks: Iterable[Chunk], window_words: int) -> dict[bytes, str]:
+    """All that is embedded of these, by hashes."""
+    texts = {}
+    for chunk in chunks:
+        for text in (chunk.embedded_text, *windows.texts(chunk.context, chunk.text, window_words)):
+            texts[vectors.text_hash(text)] = text
+    return texts
 
 
 def _parts(texts: Mapping[bytes, str], size: int) -> Iterator[list[tuple[bytes, str]]]:

@@ -5,19 +5,19 @@ A worker that hangs or dies loses its file and nothing else. Not here: embedding
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import re
+import resource
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import TimeoutError as OutOfTime
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain, islice
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import msgspec
 
@@ -26,12 +26,13 @@ from kb.errors import EncryptedFile, KbError, NoText, UnreadableFile, Unsupporte
 from kb.read.kinds import reader
 from kb.scrub.documents import scrub_document, scrub_line
 from kb.settings import Scrub
+from kb.spawning import Spawning
 from kb.types import Chunk, Document, ReadOptions, Source
 from models.session import usable_cores
 from models.tokenizer import TokenCounter
 
 if TYPE_CHECKING:
-    from pebble import ProcessFuture
+    from pebble import ProcessFuture, ProcessPool
 
 FILES_A_WORKER = 200
 """A worker is replaced after so many files: PDF and OCR libraries keep memory."""
@@ -40,7 +41,11 @@ JOBS_IN_FLIGHT_A_WORKER = 8
 LIGHT_TYPES = frozenset({"markdown", "text", "transcript"})
 """Read in milliseconds by code of our own; a few of them are not worth a process."""
 FEW_FILES = 16
-SURROGATE = re.compile("[\ud800-\udfff]")
+LIGHT_BYTES = 4_000_000
+"""A larger file is read in a process all the same, which has limits: a line of 200 MB takes minutes and gigabytes."""
+WORKER_BYTES = 4 * 2**30
+"""Memory that a process which reads may take. The largest pictures that are read take 1.5 GB; a bomb must not take the machine's."""
+UNSTORABLE = re.compile("([\ud800-\udfff])|\0")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +56,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     model_sees: int
     """Tokens of text that the model takes, special tokens and passage prefix left out."""
     scrub: Scrub = Scrub()
+    content_hash: str = ""
+    """Of the file, as it was found: sha256, hex."""
 
 
 class Passages(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +72,8 @@ class Passages(msgspec.Struct, frozen=True, kw_only=True):
     chunks: tuple[Chunk, ...]
     redacted: dict[str, int] = {}
     """How many secrets of each kind were put out of it."""
+    vectors: dict[bytes, bytes] = {}
+    """float32 (dim,), little endian, by the hashes of the chunks' texts, where whoever read it has embedded it too."""
 
 
 class Unread(msgspec.Struct, frozen=True):
@@ -121,12 +130,14 @@ def passages(document: Document, plan: Plan, counter: TokenCounter, model_sees: 
 
 
 def storable(document: Document) -> Document:
-    """U+FFFD for each lone surrogate (an escape in JSON or YAML can make one), which SQLite and JSON cannot hold."""
+    """U+FFFD for each lone surrogate (an escape in JSON or YAML can make one), which SQLite and JSON cannot hold; no NUL, at which
+    SQLite's own functions take a text to end.
+    """
     try:
-        msgspec.json.encode(document)
+        may_hold_nul = b"\\u0000" in msgspec.json.encode(document)
     except UnicodeEncodeError:
-        return msgspec.convert(_encodable(msgspec.to_builtins(document)), Document)
-    return document
+        may_hold_nul = True
+    return msgspec.convert(_encodable(msgspec.to_builtins(document)), Document) if may_hold_nul else document
 
 
 def _encodable(value: Any) -> Any:
@@ -134,12 +145,34 @@ def _encodable(value: Any) -> Any:
         return {_encodable(name): _encodable(child) for name, child in value.items()}
     if isinstance(value, list | tuple):
         return [_encodable(child) for child in value]
-    return SURROGATE.sub("\ufffd", value) if isinstance(value, str) else value
+    return UNSTORABLE.sub(_stand_in, value) if isinstance(value, str) else value
+
+
+def _stand_in(found: re.Match[str]) -> str:
+    return "\ufffd" if found[1] else ""
 
 
 @cache
 def _counter(tokenizer_path: str) -> TokenCounter:
     return TokenCounter.load(Path(tokenizer_path))
+
+
+class Readers(Protocol):
+    """Who reads many files: processes of this machine, or a cluster's (`kb.clustered`)."""
+
+    def read(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Outcome]]:
+        """Each job with its outcome, in the order of the jobs, which are drawn as the outcomes are taken."""
+        ...
+
+
+class Here(msgspec.Struct, frozen=True, kw_only=True):
+    """At most so many processes of this machine, each at most so many seconds at a file."""
+
+    workers: int
+    timeout_s: float
+
+    def read(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Outcome]]:
+        return read_all(jobs, workers=self.workers, timeout_s=self.timeout_s)
 
 
 def read_all(jobs: Iterable[Job], *, workers: int, timeout_s: float) -> Iterator[tuple[Job, Outcome]]:
@@ -150,34 +183,84 @@ def read_all(jobs: Iterable[Job], *, workers: int, timeout_s: float) -> Iterator
     """
     waiting = iter(jobs)
     first = list(islice(waiting, FEW_FILES))
-    if len(first) < FEW_FILES and all(job.source.doc_type in LIGHT_TYPES for job in first):
+    if len(first) < FEW_FILES and all(map(_is_light, first)):
         for job in first:
             yield job, read_and_chunk(job)
         return
     yield from _in_processes(chain(first, waiting), workers=workers, timeout_s=timeout_s)
 
 
-def _in_processes(jobs: Iterator[Job], *, workers: int, timeout_s: float) -> Iterator[tuple[Job, Outcome]]:
-    from pebble import ProcessPool
+def _is_light(job: Job) -> bool:
+    if job.source.doc_type not in LIGHT_TYPES:
+        return False
+    try:
+        return os.stat(job.source.path).st_size <= LIGHT_BYTES  # noqa: PTH116  half the time of Path's
+    except OSError:
+        return True  # its reader says so
 
-    # Spawned: a fork after onnxruntime or Docling has run in the parent hangs.
-    context = multiprocessing.get_context("spawn")
+
+def _in_processes(jobs: Iterator[Job], *, workers: int, timeout_s: float) -> Iterator[tuple[Job, Outcome]]:
     workers = min(workers, usable_cores())
-    resource_tracker.ensure_running()  # it is begun with the first process, and then lifts the hold on Ctrl-C
-    with ProcessPool(max_workers=workers, max_tasks=FILES_A_WORKER, initializer=_silence, context=context) as pool:
+    with Pool.started(workers) as pool:
         flying: deque[tuple[Job, ProcessFuture[Outcome]]] = deque()
         try:
             for job in jobs:
-                with _interrupt_held_back():
-                    future = pool.schedule(read_and_chunk, args=[job], timeout=timeout_s)
-                flying.append((job, future))
+                flying.append((job, pool.schedule(read_and_chunk, job, timeout_s)))
                 if len(flying) >= workers * JOBS_IN_FLIGHT_A_WORKER:
-                    yield _outcome(*flying.popleft(), timeout_s)
+                    yield pool.outcome(*flying.popleft(), timeout_s)
             while flying:
-                yield _outcome(*flying.popleft(), timeout_s)
+                yield pool.outcome(*flying.popleft(), timeout_s)
         finally:
             if flying:  # interrupted: do not wait for what nobody will take
-                pool.stop()  # type: ignore[no-untyped-call]
+                pool.stop()
+
+
+class Pool:
+    """Spawned processes that read, each replaced after FILES_A_WORKER files, or when its file takes too long."""
+
+    def __init__(self, pool: ProcessPool) -> None:
+        self._pool = pool
+
+    @classmethod
+    def started(cls, workers: int) -> Pool:
+        from pebble import ProcessPool
+
+        # Spawned: a fork after onnxruntime or Docling has run in the parent hangs.
+        context = Spawning()
+        resource_tracker.ensure_running()  # it is begun with the first process, and then lifts the hold on Ctrl-C
+        return cls(ProcessPool(max_workers=workers, max_tasks=FILES_A_WORKER, initializer=_confine, context=context))
+
+    def __enter__(self) -> Self:
+        self._pool.__enter__()
+        return self
+
+    def __exit__(self, *fault: object) -> None:
+        self._pool.__exit__(*fault)  # type: ignore[no-untyped-call]
+
+    def schedule(self, read: Callable[[Job], Outcome], job: Job, timeout_s: float) -> ProcessFuture[Outcome]:
+        with _interrupt_held_back():
+            return self._pool.schedule(read, args=[job], timeout=timeout_s)
+
+    def stop(self) -> None:
+        self._pool.stop()  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def outcome(job: Job, future: ProcessFuture[Outcome], timeout_s: float) -> tuple[Job, Outcome]:
+        from pebble import ProcessExpired
+
+        path = job.source.path
+        try:
+            return job, future.result()
+        except OutOfTime:
+            return job, Unread(
+                f"{path}: took longer than {timeout_s:g} s to read",
+                "raise ingestion.file_timeout_s and add it with --retry",
+            )
+        except ProcessExpired as error:
+            return job, Unread(
+                f"{path}: its reader crashed (exit code {error.exitcode})",
+                "the file may be damaged; the others are not affected",
+            )
 
 
 @contextmanager
@@ -193,29 +276,16 @@ def _interrupt_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _silence() -> None:
-    """In a worker: what libraries print must not get into the answer on standard output; faults come back as outcomes."""
+def _confine() -> None:
+    """In a worker: what libraries print must not get into the answer on standard output, and memory has an end (on Linux, where the
+    system keeps to it): a MemoryError is an outcome, and a process that dies of it loses its file alone.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    most = WORKER_BYTES if hard == resource.RLIM_INFINITY else min(WORKER_BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
-
-
-def _outcome(job: Job, future: ProcessFuture[Outcome], timeout_s: float) -> tuple[Job, Outcome]:
-    from pebble import ProcessExpired
-
-    path = job.source.path
-    try:
-        return job, future.result()
-    except OutOfTime:
-        return job, Unread(
-            f"{path}: took longer than {timeout_s:g} s to read",
-            "raise ingestion.file_timeout_s and add it with --retry",
-        )
-    except ProcessExpired as error:
-        return job, Unread(
-            f"{path}: its reader crashed (exit code {error.exitcode})",
-            "the file may be damaged; the others are not affected",
-        )
 
 
 def error_of(outcome: Unread) -> UnreadableFile:

@@ -21,7 +21,7 @@ def document_of(candidate: Candidate, passages: Passages, request: Request, carr
     """`carried`: tags of the earlier version that this one replaces."""
     own_tags = (*request.tags, *passages.tags, *carried)
     return NewDocument(
-        title=request.title or passages.title or Path(candidate.path).stem,
+        title=request.title or candidate.uploaded_as or passages.title or Path(candidate.path).stem,
         source_path=candidate.path or None,
         content_hash=candidate.content_hash,
         doc_type=candidate.doc_type,

@@ -3,6 +3,10 @@
 Vectors are committed a batch at a time, so an interruption costs one batch. The old model's vectors serve until the last
 new one is there; then one transaction switches, and `config.yaml` follows (`kb.switch`). The old ones stay until
 `kb compact`. A text that cannot be embedded is marked and holds nothing up (`kb.newvectors`).
+
+Other windows (`embedding.windows`) are another switch: their texts are cut first, in a transaction that also ends what rows there
+are of windows of another length, then they wait for their vectors like all others, and the transaction that switches lets all
+their rows in at once.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from index import database, matrix, projections, unembedded, vectors
+from index import cutting, database, matrix, projections, unembedded, vectors
 from index.store import UNKNOWN_DIM, BuiltWith, Writer, built_with, reading, set_built_with, writing
 from index.vectors import WaitingText
 from kb import settings as settings_file
@@ -49,15 +53,17 @@ def reindex(
     with reading(data_dir, timeout_s) as reader:
         before = built_with(reader.connection)
         target = _sized(reader.connection, choose(settings.embedding, before, name, data_dir=data_dir))
-        texts = reader.connection.execute("SELECT count(DISTINCT text_hash) FROM chunks").fetchone()[0]
     if target.missing:
         raise ModelMissing(target.missing)
-    if retry:
-        with writing(data_dir, timeout_s) as writer, writer.transaction():
-            unembedded.forget(writer.connection, target.spec.key)
+    with writing(data_dir, timeout_s) as writer:
+        _cut(writer, target.built_with.windows)
+        if retry:
+            with writer.transaction():
+                unembedded.forget(writer.connection, target.spec.key)
     made = _make_vectors(data_dir, settings, target, progress)
     with writing(data_dir, timeout_s) as writer:
         target = _sized(writer.connection, target)
+        _cut(writer, target.built_with.windows)  # where another process has cut others meanwhile
         if built_with(writer.connection) != target.built_with:
             made += _fill(writer, data_dir, settings, target)
             _switch(writer, target.built_with)
@@ -66,12 +72,15 @@ def reindex(
                 switch.end(writer, target.spec.name)
         over = _over_limit(writer, target.room())
         refused = unembedded.count(writer.connection, target.spec.key)
+        texts = vectors.text_count(writer.connection)
         warnings = switch.finish(writer) + _still_named(environ, target.spec.name)
     return ReindexAnswer(
         model=target.spec.name,
         previous_model=before.model_name,
         embedded=made,
         reused=max(0, texts - made - refused),
+        windows=target.built_with.windows,
+        previous_windows=before.windows,
         chunks_over_limit=over,
         unembedded=refused,
         warnings=(*warnings, *([refusal(refused)] if refused else [])),
@@ -84,6 +93,13 @@ def _sized(connection: sqlite3.Connection, target: Model) -> Model:
         return target
     dim = vectors.dim_of(connection, target.spec.key) or UNKNOWN_DIM
     return msgspec.structs.replace(target, spec=msgspec.structs.replace(target.spec, dim=dim))
+
+
+def _cut(writer: Writer, words: int) -> None:
+    """The windows that are wanted, where the store has others."""
+    if cutting.words_of(writer.connection) != words:
+        with writer.transaction():
+            cutting.cut_all(writer.connection, words)
 
 
 def _make_vectors(data_dir: Path, settings: Settings, target: Model, progress: Progress) -> int:
@@ -139,11 +155,13 @@ def _switch(writer: Writer, built: BuiltWith) -> None:
     folder = projections.matrix_folder(writer.folder)
     with database.snapshot(writer.connection):
         batches = vectors.of_chunks(
-            writer.connection, built.model_key, built.embedding_dim, after_seq=projections.WHOLE_HISTORY
-        )
+            writer.connection, built.model_key, built.embedding_dim, after_seq=projections.WHOLE_HISTORY,
+            with_windows=built.windows > 0,
+        )  # fmt: skip
         header = matrix.prepare(
-            folder, batches, dim=built.embedding_dim, model=built.model_key, watermark=database.head(writer.connection)
-        )
+            folder, batches, dim=built.embedding_dim, model=built.model_key, watermark=database.head(writer.connection),
+            windows=built.windows,
+        )  # fmt: skip
     with writer.transaction():
         set_built_with(writer.connection, built)
         switch.end(writer, built.model_name)

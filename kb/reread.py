@@ -16,8 +16,8 @@ from kb.add import Adding, Progress
 from kb.candidates import Candidate, Request
 from kb.citing import is_stale
 from kb.errors import BadRequest
-from kb.jobs import read_options
 from kb.read.pdf.docling import ENGINE, engine_status
+from kb.readjobs import read_options
 from kb.settings import Settings
 from kb.wire import AddAnswer
 
@@ -27,11 +27,7 @@ def reread(data_dir: Path, settings: Settings, request: Request, progress: Progr
 
     Raises BadRequest where no better engine is at hand, StoreMissing where there is no store.
     """
-    engine, reason = engine_status(read_options(data_dir, settings, request))
-    if engine != ENGINE:
-        raise BadRequest(
-            f"nothing can be read better: {reason}", "kb init --docling fetches the models of the better engine"
-        )
+    check_engine(data_dir, settings, request)
     with store.reading(data_dir, settings.storage.lock_timeout_s) as reader:
         rows = [row for row in documents.improvable(reader.connection) if _is_wanted(row, request)]
     adding = Adding.prepare(data_dir, settings, msgspec.structs.replace(request, replace=True), progress)
@@ -40,6 +36,15 @@ def reread(data_dir: Path, settings: Settings, request: Request, progress: Progr
             adding.warnings.append(f"{row.source_path}: has changed or is gone; kb add --replace reads the new version")
     adding.run(_candidate(row) for row in rows if not is_stale(row))
     return adding.answer()
+
+
+def check_engine(data_dir: Path, settings: Settings, request: Request) -> None:
+    """Raises BadRequest where no better engine is at hand."""
+    engine, reason = engine_status(read_options(data_dir, settings, request))
+    if engine != ENGINE:
+        raise BadRequest(
+            f"nothing can be read better: {reason}", "kb init --docling fetches the models of the better engine"
+        )
 
 
 def _is_wanted(row: DocumentRow, request: Request) -> bool:

@@ -15,7 +15,7 @@ MOST_DIGITS = 18
 
 def document_rows(connection: sqlite3.Connection, reference: str) -> list[DocumentRow]:
     """The document with this id, or every version of the file at this path, newest first. Raises NotFound."""
-    if _is_id(reference) and (row := documents.by_id(connection, int(reference))):
+    if is_id(reference) and (row := documents.by_id(connection, int(reference))):
         return [row]
     rows = documents.by_path(connection, caller().absolute(reference))
     if not rows:
@@ -25,7 +25,7 @@ def document_rows(connection: sqlite3.Connection, reference: str) -> list[Docume
 
 def chunk_row(connection: sqlite3.Connection, reference: str) -> ChunkRow:
     """The chunk with this id. Raises BadRequest and NotFound."""
-    if not _is_id(reference):
+    if not is_id(reference):
         raise BadRequest(f"--around needs the id of a chunk, not {reference!r}", "chunk_id is in every search result")
     row = documents.chunks_by_ids(connection, [int(reference)]).get(int(reference))
     if row is None:
@@ -33,5 +33,5 @@ def chunk_row(connection: sqlite3.Connection, reference: str) -> ChunkRow:
     return row
 
 
-def _is_id(reference: str) -> bool:
+def is_id(reference: str) -> bool:
     return reference.isdecimal() and len(reference) <= MOST_DIGITS

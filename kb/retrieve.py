@@ -138,7 +138,7 @@ class Retriever:
             return allowed
         lexical = self.reader.lexical()
         excluded = self._by_words(lexical, ParsedQuery(phrases=parsed.excluded), max(1, lexical.count()), admitted)
-        live = self.reader.matrix().ids if allowed is None else allowed
+        live = self.reader.matrix().chunk_ids if allowed is None else allowed
         import numpy as np
 
         return np.setdiff1d(live, excluded.chunk_ids)

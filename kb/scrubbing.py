@@ -18,7 +18,7 @@ from index import documents, originals, sources, store, unembedded, vectors
 from index.rewriting import Rewritten, rewrite, rewrite_failures
 from index.rows import DocumentRow, NewChunk
 from index.store import Reader, Writer, built_with
-from kb import journal, switch
+from kb import journal, queue, switch
 from kb.chunk.context import ARROW
 from kb.compact import compact
 from kb.model import Model, choose
@@ -52,7 +52,7 @@ def scrub(data_dir: Path, settings: Settings, *, everything: bool = False, dry_r
     made = new_vectors.of(_as_embedded(chunk) for new in found for chunk in new.changed.values())
     with store.writing(data_dir, settings.storage.lock_timeout_s) as writer:
         new_vectors.settle(writer)
-        done, original_count = _write(writer, found, made, model)
+        done, original_count = _write(writer, settings, found, made, model)
     compact(data_dir, vacuum=True, lock_timeout_s=settings.storage.lock_timeout_s)
     journal.scrub(data_dir)
     warnings = [f"{new.title}: has changed meanwhile; give the command again" for new in found if new not in done]
@@ -117,7 +117,7 @@ def _as_embedded(chunk: NewChunk) -> Chunk:
 
 
 def _write(
-    writer: Writer, found: list[Rewritten], made: dict[bytes, vectors.Vectors], model: Model
+    writer: Writer, settings: Settings, found: list[Rewritten], made: dict[bytes, vectors.Vectors], model: Model
 ) -> tuple[list[Rewritten], int]:
     """The one transaction; returns what was done, and how many originals went."""
     connection = writer.connection
@@ -130,6 +130,7 @@ def _write(
         done = [new for new in found if rewrite(connection, new, seq=seq)]
         original_count = sum(originals.forget(connection, new.before.content_hash) for new in done)
         rewrite_failures(connection, scrub_line)
+        queue.scrub(connection, settings)
         models = {built_with(connection).model_key, switch.begun(connection) or ""}
         vectors.purge(connection, models)
         unembedded.purge(connection, models)

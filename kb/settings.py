@@ -28,6 +28,8 @@ RERANK_KEY = "KB_RERANK_KEY"
 """The variable with the key of the service at `search.rerank_url`: a secret, so it is no setting and nothing prints it."""
 EMBEDDING_KEY = "KB_EMBEDDING_KEY"
 """The same for the service at `embedding.url`."""
+SERVE_TOKEN = "KB_SERVE_TOKEN"  # noqa: S105  a name, not a secret
+"""What a client of `kb serve` has to bear, where it is not in a file of the data directory: a secret too."""
 Tokens = Annotated[int, msgspec.Meta(ge=16, le=100_000)]
 
 
@@ -50,10 +52,14 @@ class Embedding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Put before every query; unset: what the model's own configuration says."""
     passage_prefix: str | None = None
     """Put before every passage; unset: what the model's own configuration says."""
+    windows: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 0
+    """Give each chunk of more words than this vectors of parts of that many too, and search all; 0: none. Changed by `kb reindex`."""
     batch_size: Positive = 32
     """Texts a call of the model."""
     threads: Natural = 0
     """Threads of one call; 0: one a core."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where a model on this machine runs; auto: on CUDA where the installed onnxruntime has it."""
     spinning: bool = True
     """Let the threads of a query wait for each other in a busy loop, 0.1 ms at a time: a fifth faster where cores are idle."""
 
@@ -134,6 +140,8 @@ class Chunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Ingestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workers: Annotated[int, msgspec.Meta(ge=1, le=256)] = 4
     """Processes that read and chunk, never more than cores."""
+    cluster: str = ""
+    """Address of a Dask scheduler, such as tcp://HOST:8786, whose workers read, chunk and embed instead; `cluster` extra."""
     batch_size: Positive = 50
     """Documents between two updates of the search indexes."""
     enable_ocr: Literal["auto", "always", "never"] = "auto"
@@ -160,6 +168,15 @@ class Storage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long a writer waits for another."""
 
 
+class Serve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    max_upload_bytes: Annotated[int, msgspec.Meta(ge=1, le=2_000_000_000)] = 500_000_000
+    """Of one file that a client of `kb serve` sends; a larger one is refused before it is read."""
+    max_requests: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 32
+    """Requests at once; more are told to come again."""
+    slow_client_s: Annotated[float, msgspec.Meta(gt=0)] = 20.0
+    """How long a client may take for its headers, and for a body beyond a second for each 1,000 bytes."""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env_file: str = ""
     """A file of NAME=value lines with the keys of remote services, relative to config.yaml; variables and --env-file come first."""
@@ -169,6 +186,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ingestion: Ingestion = Ingestion()
     scrub: Scrub = Scrub()
     storage: Storage = Storage()
+    serve: Serve = Serve()
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -258,7 +276,13 @@ def _variable_names() -> frozenset[str]:
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Variables that look like settings and are none, such as a misspelt one."""
-    known = {"KB_DATA_DIR", RERANK_KEY, EMBEDDING_KEY, *(name for names in variables().values() for name in names)}
+    known = {
+        "KB_DATA_DIR",
+        RERANK_KEY,
+        EMBEDDING_KEY,
+        SERVE_TOKEN,
+        *(name for names in variables().values() for name in names),
+    }
     return sorted(name for name in environ if name.startswith("KB_") and name not in known)
 
 

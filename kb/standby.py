@@ -17,7 +17,7 @@ from typing import Self
 
 import msgspec
 
-from index.lock import is_locked
+from index.lock import POLL_S, is_locked
 from kb import __version__, protocol
 from kb.errors import DaemonFailed
 from kb.wire import DaemonAnswer
@@ -29,7 +29,8 @@ IS_WELL_WITHIN_S = 0.3
 QUIET_FOR_S = 5.0
 """Where a daemon cannot live and says so in its log, not every search is to try and leave one."""
 LARGEST_LOG_BYTES = 1_000_000
-POLL_S = 0.02
+CLOCK_STEP_S = 0.1
+"""By so much a file that was just written may be ahead of the clock: the kernel stamps by its last tick, and rounds."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -78,14 +79,20 @@ def start(data_dir: Path) -> DaemonAnswer:
 
 
 def stop(data_dir: Path) -> bool:
-    """End the daemon, gently or not; returns whether there was one. Raises DaemonFailed."""
+    """End the daemon, gently or not; returns whether there was one. Raises DaemonFailed.
+
+    Another that was started beside it, and waits for its lock, takes its place and is ended as well.
+    """
     place = Place.of(data_dir)
     if not place.is_held():
         return False
-    if _ask(place, "stop") is None:
-        _kill(place)
-    if not _wait_until(lambda: not place.is_held(), ENDS_WITHIN_S):
-        raise DaemonFailed("the daemon does not end", f"its pid is in {place.lock}")
+    until, asked = monotonic() + ENDS_WITHIN_S, None
+    while place.is_held() or _is_held_soon(place):
+        if asked != (asked := _holder(place)) and _ask(place, "stop") is None:
+            _kill(place)
+        if monotonic() > until:
+            raise DaemonFailed("the daemon does not end", f"its pid is in {place.lock}")
+        sleep(POLL_S)
     return True
 
 
@@ -93,7 +100,7 @@ def leave_behind(data_dir: Path) -> None:
     """Start a daemon for the searches to come, unless a healthy one is there; costs a millisecond and never fails."""
     place = Place.of(data_dir)
     with suppress(OSError):
-        if place.log.exists() and place.log.stat().st_size and time() - place.log.stat().st_mtime < QUIET_FOR_S:
+        if place.log.exists() and place.log.stat().st_size and _is_younger(place.log, QUIET_FOR_S):
             return
         if os.access(data_dir, os.W_OK) and _ask(place, "status", IS_WELL_WITHIN_S) is None:
             _spawn(place, data_dir)
@@ -102,7 +109,7 @@ def leave_behind(data_dir: Path) -> None:
 def end_if_hung(place: Place) -> None:
     """Make room for a new daemon where the old one lives and does not answer."""
     if place.is_held() and _ask(place, "status") is None:
-        is_starting = not place.socket.exists() and time() - place.lock.stat().st_mtime < STARTS_WITHIN_S
+        is_starting = not place.socket.exists() and _is_younger(place.lock, STARTS_WITHIN_S)
         if not is_starting:
             _kill(place)
 
@@ -129,12 +136,30 @@ def _spawn(place: Place, data_dir: Path) -> None:
     )
 
 
-def _kill(place: Place) -> None:
-    """The lock's holder wrote its pid: as long as the lock is held, the number is no other process's."""
+def _is_younger(path: Path, age_s: float) -> bool:
+    """Not so where it is of a time to come: the clock was put back."""
+    return 0 <= time() - path.stat().st_mtime + CLOCK_STEP_S < age_s + CLOCK_STEP_S
+
+
+def _holder(place: Place) -> int | None:
+    """The pid that the lock's holder wrote; that of the one before where it is about to."""
     with suppress(OSError, ValueError):
-        pid = int(place.lock.read_text(encoding="ascii"))
-        if place.is_held():
+        return int(place.lock.read_text(encoding="ascii"))
+    return None
+
+
+def _kill(place: Place) -> None:
+    """As long as the lock is held, the number in it is no other process's."""
+    pid = _holder(place)
+    if pid and place.is_held():
+        with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
+
+
+def _is_held_soon(place: Place) -> bool:
+    """Whether somebody waited for the lock that is free now: waiting is looking every `index.lock.POLL_S`."""
+    sleep(2 * POLL_S)
+    return place.is_held()
 
 
 def _wait_until(true: Callable[[], bool], timeout_s: float) -> bool:

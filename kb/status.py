@@ -7,11 +7,11 @@ from pathlib import Path
 
 from index import database, documents, failures, projections, sources, tags, unembedded, vectors
 from index.errors import StoreLocked
-from index.matrix import MatrixDamaged
+from index.matrix import Matrix, MatrixDamaged
 from index.store import BuiltWith, Reader, built_with, database_path, reading
-from kb import heartbeat, provider, rerank
+from kb import heartbeat, jobanswers, provider, rerank
 from kb.model import choose
-from kb.newvectors import refusal
+from kb.newvectors import other_windows, refusal
 from kb.settings import Search, Settings
 from kb.wire import EmbeddingStatus, RerankStatus, SourceStatus, StatusAnswer
 from models.errors import ModelError
@@ -22,20 +22,27 @@ COMPACT_FROM = 0.25
 
 
 def status(data_dir: Path, settings: Settings) -> StatusAnswer:
-    with reading(data_dir, settings.storage.lock_timeout_s) as reader, database.snapshot(reader.connection):
+    with reading(data_dir, settings.storage.lock_timeout_s) as reader, reader.moment():
         connection = reader.connection
-        rows, dead = _rows(reader)
+        matrix = _matrix(reader)
+        rows, dead = (matrix.header.rows, matrix.dead_count) if matrix else (0, 0)
+        chunks = documents.chunk_count(connection)
         failed = failures.every(connection)
         built = built_with(connection)
-        waiting = vectors.waiting_count(connection, built.model_key)
+        waiting = waiting_count(reader, matrix, built, chunks)
         warnings = [*reader.warnings]
         if rows and dead / rows >= COMPACT_FROM:
             warnings.append(f"{dead} of {rows} rows of the matrix are dead: kb compact gives their room back")
         if waiting:
             warnings.append(f"{waiting} texts wait for their vectors: kb reindex makes them")
+        if built.windows != settings.embedding.windows:
+            warnings.append(other_windows(built.windows, settings.embedding.windows))
         refused = unembedded.count(connection, built.model_key)
         if refused:
             warnings.append(refusal(refused))
+        jobs = jobanswers.status(connection, data_dir)
+        if jobs.running and jobs.worker is None:
+            warnings.append("the worker of a job died: kb jobs run goes on with it")
         watched = heartbeat.read(data_dir)
         if watched and not watched.running:
             warnings.append(
@@ -44,7 +51,7 @@ def status(data_dir: Path, settings: Settings) -> StatusAnswer:
         return StatusAnswer(
             data_dir=str(data_dir),
             documents=documents.count(connection),
-            chunks=documents.chunk_count(connection),
+            chunks=chunks,
             by_type=_by_type(connection),
             tags=len(tags.every(connection)),
             model=built.model_name,
@@ -65,6 +72,8 @@ def status(data_dir: Path, settings: Settings) -> StatusAnswer:
             unembedded=refused,
             sources=_sources(connection),
             watch=watched,
+            windows=built.windows,
+            jobs=jobs,
             warnings=tuple(warnings),
         )
 
@@ -102,14 +111,20 @@ def size_of(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _rows(reader: Reader) -> tuple[int, int]:
-    """Rows of the matrix, and the dead ones among them."""
+def waiting_count(reader: Reader, matrix: Matrix | None, built: BuiltWith, chunks: int) -> int:
+    """Texts that wait for a vector. Where every chunk and window has a row, none does: looking through a million takes seconds."""
+    windows = vectors.window_count(reader.connection)
+    if matrix is not None and reader.is_of_one_moment and not reader.warnings and matrix.live_count == chunks + windows:
+        return 0
+    return vectors.waiting_count(reader.connection, built.model_key)
+
+
+def _matrix(reader: Reader) -> Matrix | None:
     try:
-        matrix = reader.matrix()
+        return reader.matrix()
     except (MatrixDamaged, StoreLocked):
         reader.warnings.append("the matrix is being rebuilt by another process")
-        return 0, 0
-    return matrix.header.rows, matrix.dead_count
+        return None
 
 
 def _by_type(connection: sqlite3.Connection) -> dict[str, int]:

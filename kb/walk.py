@@ -63,17 +63,21 @@ class Walk:
         Raises NotFound and BadRequest, before the first file, for a path that does not exist, or is a directory without
         --recursive.
         """
-        # resolve() would rewrite symlinked paths
-        absolute = [os.path.abspath(path.expanduser()) for path in paths]  # noqa: PTH100
-        for path in absolute:
-            self._check(path)
         seen: set[str] = set()
-        for path in absolute:
+        for path in self.check(paths):
             for batch in self.below(path):
                 for file, _ in batch:
                     if file not in seen:
                         seen.add(file)
                         yield file, file == path
+
+    def check(self, paths: Sequence[Path]) -> list[str]:
+        """The paths as absolute ones, each of which can be walked. Raises what `files` does."""
+        # resolve() would rewrite symlinked paths
+        absolute = [os.path.abspath(path.expanduser()) for path in paths]  # noqa: PTH100
+        for path in absolute:
+            self._check(path)
+        return absolute
 
     def below(self, path: str) -> Iterator[list[File]]:
         """The files of a directory, or the one file that is named, a few at a time. Raises BadRequest, OSError."""

@@ -179,6 +179,17 @@ class WatchStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Why it could not do its work the last time."""
 
 
+class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Of what is added in the background (`kb jobs`)."""
+
+    waiting: int
+    running: int
+    failed: int
+    """Jobs, not files: of each some files failed, or all of it. `kb jobs retry` does them once more."""
+    worker: int | None
+    """The process that works them off; null: none does."""
+
+
 class StatusAnswer(Answer, frozen=True):
     data_dir: str
     documents: int
@@ -189,7 +200,7 @@ class StatusAnswer(Answer, frozen=True):
     embedding_dim: int
     model_max_tokens: int
     rows: int
-    """Rows of the matrix, dead ones included."""
+    """Rows of the matrix, dead ones and those of windows included."""
     dead_rows: int
     waiting: int
     """Distinct texts without a vector: `kb reindex` makes them."""
@@ -207,6 +218,9 @@ class StatusAnswer(Answer, frozen=True):
     sources: tuple[SourceStatus, ...] = ()
     watch: WatchStatus | None = None
     """null: nobody watches. Not running: the last one died."""
+    windows: int = 0
+    """Words a window of a chunk that has a vector too, beside the whole; 0: there are none."""
+    jobs: QueueStatus | None = None
 
 
 class ScrubbedDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -249,6 +263,9 @@ class ReindexAnswer(Answer, frozen=True):
     """Chunks longer than this model sees; their end is found by words only."""
     unembedded: int = 0
     """Texts that this model could not embed."""
+    windows: int = 0
+    """Words a window of a chunk that has a vector too; 0: there are none."""
+    previous_windows: int = 0
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Texts to unit vectors, with onnxruntime on the CPU.
+"""Texts to unit vectors, with onnxruntime.
 
 A text's vector does not depend on the texts beside it. For the default model (in `models.minilm`'s graph) it is the same to the
 last bit in any batch (192 passages of 13-256 tokens, batches of 1-64: greatest difference 0.0) and, but for 3e-8 of rounding,
@@ -21,7 +21,7 @@ import msgspec
 
 from models.errors import ModelDamaged, ModelUnusable
 from models.minilm import rewrite
-from models.session import batches, on_first_core, options_for, padded, quantises_activations, usable_cores
+from models.session import batches, on_first_core, options_for, padded, providers, quantises_activations, usable_cores
 from models.tokenizer import encodable, load_tokenizer
 
 if TYPE_CHECKING:
@@ -73,14 +73,15 @@ class Embedder:
         """What the session was handed: it reads these arrays as long as it lives, and does not hold them."""
 
     @classmethod
-    def load(cls, files: ModelFiles, *, threads: int = 0, spinning: bool = False) -> Embedder:
+    def load(cls, files: ModelFiles, *, threads: int = 0, spinning: bool = False, device: str = "auto") -> Embedder:
         """Open the files. Prefixes other than the model's own come with `files.with_prefixes`.
 
         threads: 0 means as many as this process may use cores. spinning: while a call runs, its threads wait for each
-        other in a busy loop, at most SPIN_US at a time; between calls they sleep. Raises ModelDamaged or ModelUnusable.
+        other in a busy loop, at most SPIN_US at a time; between calls they sleep. device: as `models.session.providers`
+        takes it. Raises ModelDamaged or ModelUnusable.
         """
         spec = files.spec
-        session, weights = _open(files, options_for(threads or usable_cores(), spinning=spinning))
+        session, weights = _open(files, options_for(threads or usable_cores(), spinning=spinning), providers(device))
         graph = _inspect(session, files)
         return cls(spec, load_tokenizer(files.tokenizer, spec.max_tokens), session, graph, weights)
 
@@ -152,7 +153,7 @@ class Embedder:
         return [row[:length].mean(axis=0) for row, length in zip(output, lengths, strict=True)]
 
 
-def _open(files: ModelFiles, options: SessionOptions) -> tuple[InferenceSession, object]:
+def _open(files: ModelFiles, options: SessionOptions, run_by: list[str]) -> tuple[InferenceSession, object]:
     """The session, and what must live as long as it does."""
     import onnxruntime
 
@@ -163,7 +164,7 @@ def _open(files: ModelFiles, options: SessionOptions) -> tuple[InferenceSession,
             graph, weights = rewrite(files.onnx)
             values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]
             options.add_external_initializers(list(weights), values)
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"]), weights
+        return onnxruntime.InferenceSession(graph, options, providers=run_by), weights
     except Exception as error:  # onnxruntime's exceptions have no common root but Exception
         reason = str(error).partition("\n")[0]
         raise ModelDamaged(f"{files.onnx} cannot be loaded: {reason}", "Fetch or install the model again.") from error

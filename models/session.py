@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from models.errors import ModelUnusable
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -24,6 +26,8 @@ all-MiniLM on 2 busy cores, texts of 8 and 25 words, 1024 against 4096 tokens a 
 SPIN_US = 100
 """Longer than any wait inside a query on an idle machine, short enough not to take a busy one from those who have work: there
 a query took 55 ms with no limit, 47 with this one, 31 asleep (docs/embedding_speed.md)."""
+
+CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 
 
 def usable_cores() -> int:
@@ -86,6 +90,22 @@ def options_for(threads: int, *, spinning: bool) -> SessionOptions:
     options.add_session_config_entry("session.force_spinning_stop", "1")  # when a call ends
     options.add_session_config_entry("session.intra_op.spin_duration_us", str(SPIN_US))
     return options
+
+
+def providers(device: str) -> list[str]:
+    """What runs a model, the first that can. `device`: cpu, cuda, or auto, which is cuda where onnxruntime has it.
+
+    Raises ModelUnusable. What CUDA gives was not measured by this project, nor compared.
+    """
+    import onnxruntime
+
+    has_cuda = CUDA in onnxruntime.get_available_providers()
+    if device == "cuda" and not has_cuda:
+        raise ModelUnusable(
+            "embedding.device is cuda, and the installed onnxruntime cannot use it.",
+            "Install onnxruntime-gpu in its place, or set embedding.device to auto.",
+        )
+    return [CUDA, CPU] if has_cuda and device != "cpu" else [CPU]
 
 
 def quantises_activations(path: Path) -> bool:

@@ -49,10 +49,13 @@ class Floors:
 
 
 def serve(store: Path) -> None:
+    from index.store import built_with, reading
     from kb.model import choose
     from kb.settings import Settings
 
-    embedder = choose(Settings().embedding, None).load(store, for_queries=True)
+    with reading(store) as reader:
+        built = built_with(reader.connection)
+    embedder = choose(Settings().embedding, built, data_dir=store).load(store, for_queries=True)
     products = products_of(store)
     embedder.embed_query("a first query")
     for line in sys.stdin:

@@ -24,7 +24,7 @@ from kb.browse import Part, get
 from kb.candidates import Request as AddRequest
 from kb.cli import render
 from kb.errors import KbError
-from kb.jobs import docling_folder
+from kb.readjobs import docling_folder
 from kb.search import Request, search
 from kb.settings import Embedding, Settings
 

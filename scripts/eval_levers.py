@@ -7,7 +7,7 @@ k1b         BM25's two constants, which tantivy fixes at 1.2 and 0.75, in a BM25
 feedback    the best hits teach the query: Rocchio on vectors, RM3 on words
 stage       a second look at the fused hits by signals at hand
 neighbours  a part of the vectors of the chunks before and after in a chunk's row, or of its document
-windows     windows of a chunk beside the whole; embeds the first hits of each query again, 7000 texts
+windows     windows of a chunk beside the whole; embeds the first hits of each query again, 4000 texts of SciFact, and their windows
 context     title and heading before the embedded text or not; embeds what that changes again
 page        how many hits of a document a page of ten may have
 queries     several queries as one (kb search --also)

@@ -71,6 +71,8 @@ def _take_over_vectors(collection: Collection, store: Path, settings: Settings) 
 def _key(collection: Collection, settings: Settings) -> str:
     made_of = hashlib.sha256(choose(settings.embedding, None).spec.key.encode())
     made_of.update(msgspec.json.encode(settings.chunking))
+    if settings.embedding.windows:
+        made_of.update(str(settings.embedding.windows).encode())
     for path in sorted(path for pattern in MAKERS for path in ROOT.glob(pattern)):
         made_of.update(path.read_bytes())
     for _, name, content in collection.files():

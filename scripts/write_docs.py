@@ -6,7 +6,6 @@ texts are in `kb.cli.app`, the meaning of fields and codes in the docstrings bel
 
 from __future__ import annotations
 
-import ast
 import inspect
 import json
 import re
@@ -15,18 +14,22 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from types import ModuleType
 from typing import Any
 
+import http_page
+import man_page
+import mcp_page
 import msgspec
+import python_page
 import typer
 
 import index.errors
 import kb.errors
 import models.errors
-from kb import wire
+from kb import fielddocs, wire
 from kb.cli import door
 from kb.cli.app import command_line
+from kb.cli.grammar import grammar
 from kb.errors import Exit
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -70,6 +73,11 @@ def documents() -> dict[str, str]:
     return {
         "commands.md": commands_page(),
         "errors.md": errors_page(),
+        "http.md": http_page.page(GENERATED),
+        "kb.1": man_page.man_page(grammar(), exit_codes()),
+        "mcp.md": mcp_page.page(GENERATED),
+        "openapi.json": http_page.openapi(),
+        "python.md": python_page.page(GENERATED),
         "schema.json": json.dumps(schema(), indent=2, ensure_ascii=False) + "\n",
     }
 
@@ -94,9 +102,13 @@ def help_texts() -> Iterator[tuple[str, str]]:
     return walk(typer.main.get_command(command_line()), "kb", None)
 
 
+def exit_codes() -> dict[int, str]:
+    meanings = fielddocs.of_module(kb.errors)["Exit"]
+    return {code.value: meanings.get(code.name, "Done.") for code in Exit}
+
+
 def errors_page() -> str:
-    meanings = attribute_docs(kb.errors)["Exit"]
-    codes = [f"| {code.value} | {code.name} | {meanings.get(code.name, 'Done.')} |" for code in Exit]
+    codes = [f"| {code} | {Exit(code).name} | {meaning} |" for code, meaning in exit_codes().items()]
     errors = [f"| `{name}` | {code} | {meaning} |" for name, code, meaning in error_rows()]
     intro = (
         "Under `-j` an error is printed on standard output, in place of the answer, as `Failure` of\n"
@@ -124,7 +136,7 @@ def error_rows() -> Iterator[tuple[str, int, str]]:
 def schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of everything that `-j` prints. Every field is always there, defaults too."""
     references, definitions = msgspec.json.schema_components(answer_types(), ref_template="#/$defs/{name}")
-    docs = {name: fields for module in WIRE for name, fields in attribute_docs(module).items()}
+    docs = {name: fields for module in WIRE for name, fields in fielddocs.of_module(module).items()}
     kinds = {name: kind for module in WIRE for name, kind in vars(module).items() if inspect.isclass(kind)}
     for name, definition in definitions.items():
         definition["required"] = list(definition["properties"])
@@ -149,21 +161,6 @@ def answer_types() -> list[type]:
         if inspect.isclass(kind) and kind.__module__ == module.__name__
     ]
     return [kind for kind in kinds if issubclass(kind, wire.Answer | wire.Failure) and kind is not wire.Answer]
-
-
-def attribute_docs(module: ModuleType) -> dict[str, dict[str, str]]:
-    """What the string below each attribute of each class says; Python forgets these, the source does not."""
-    found: dict[str, dict[str, str]] = {}
-    for node in ast.parse(inspect.getsource(module)).body:
-        if isinstance(node, ast.ClassDef):
-            for attribute, below in zip(node.body, node.body[1:], strict=False):
-                match attribute, below:
-                    case (
-                        ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]),
-                        ast.Expr(value=ast.Constant(value=str(text))),
-                    ):
-                        found.setdefault(node.name, {})[name] = " ".join(text.split())
-    return found
 
 
 if __name__ == "__main__":

@@ -9,9 +9,17 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import no_network
 import pytest
 import small_store
 import tiny_model
+from hypothesis import HealthCheck, settings
+
+no_network.forbid()
+
+# A busy machine is no fault of the tests.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 
 class Ran(NamedTuple):

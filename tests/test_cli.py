@@ -23,7 +23,8 @@ from kb.errors import Exit
 
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m\x9b5n \u202etxt\u2066 \x07\x08\r"
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-COLOR = re.compile(r"\x1b\[[0-9;]*m")
+COLOR = re.compile(r"\x1b\[[0-9;]*m|\x1b\]8;;(?:file:///[\w/%.~-]+)?\x1b\\")
+"""What kb itself writes: styles, and links to files."""
 
 
 @pytest.fixture(scope="module")

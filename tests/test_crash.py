@@ -55,6 +55,8 @@ def killed(scenario, folder, *moments):
         ("remove", 10),
         ("compact", 15),
         ("reindex", 30),
+        ("windows", 30),
+        ("add-with-windows", 15),
         ("restore", 15),
         ("heal", 12),
     ],

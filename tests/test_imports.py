@@ -15,6 +15,7 @@ HEAVY = {
     *("onnxruntime", "tokenizers", "huggingface_hub", "torch", "transformers"),
     *("pymupdf", "docling", "docling_core", "rapidocr", "cv2", "PIL", "pandas", "scipy", "lxml", "docx", "bs4"),
     *("tree_sitter", "pebble", "numkong", "rich", "pygments", "pydantic", "charset_normalizer", "markdown_it", "yaml"),
+    *("mcp", "anyio", "asyncio", "starlette", "uvicorn"),
 }
 
 PROBE = """
@@ -58,7 +59,9 @@ def test_a_search_by_words_loads_no_model_and_no_reader(flag, loaded_by, make_st
     assert loaded & HEAVY == set()
 
 
-@pytest.mark.parametrize("arguments", [("list", "-j"), ("status", "-j"), ("get", "1"), ("show", "1")], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [("list", "-j"), ("status", "-j"), ("get", "1"), ("show", "1"), ("view", "1")], ids=" ".join
+)
 def test_looking_things_up_loads_no_model_and_no_reader(arguments, loaded_by, make_store):
     make_store(small_store.document("fruit", "apples and pears"))
 

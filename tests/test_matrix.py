@@ -11,7 +11,7 @@ from exact import exact_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index import matrix, neighbours
+from index import columns, leads, matrix, neighbours
 from index.matrix import Matrix, MatrixDamaged, Nearest
 from index.quantized import BLOCK_ROWS, holds
 from index.watermark import Watermark
@@ -266,6 +266,89 @@ def test_many_rows_in_several_blocks_give_the_same(folder):
         for allowed in (ids_from(1, count)[::2], ids_from(1, count)[::100], ids_from(8000, 1200)):
             expected = as_sorting_says(index, scores, 100, set(allowed.tolist()))
             assert index.search(query, 100, allowed) == expected
+
+
+# Many rows: a first look at their leading dimensions
+
+
+@pytest.fixture
+def led(monkeypatch, folder):
+    """300 rows, of which 200 are many."""
+    monkeypatch.setattr(leads, "LEAST_ROWS", 200)
+    monkeypatch.setattr(leads, "ROWS_AT_ONCE", 64)
+    monkeypatch.setattr(matrix, "PLAIN_ROWS", 20)
+    index = matrix.rebuild(folder, [(ids_from(1, 300), rows(300))], dim=DIM, model="m", watermark=Watermark(1, 1))
+    assert index.leading
+    return index
+
+
+def nearest_of(index, expected, query):
+    found = index.search(query, 10)
+    assert found == as_sorting_says(index, exact_scores(expected, query), 10, None)
+    return found
+
+
+def test_few_rows_have_no_files_for_it(ten, folder):
+    assert ten.header.leading == 0
+    assert {path.name for path in folder.iterdir()} == {"header.json", *FILES}
+
+
+def test_a_matrix_that_grows_is_given_them_and_answers_alike(monkeypatch, folder):
+    monkeypatch.setattr(leads, "LEAST_ROWS", 200)
+    monkeypatch.setattr(matrix, "PLAIN_ROWS", 20)
+    vectors = rows(500)
+    index = matrix.rebuild(folder, [(ids_from(1, 150), vectors[:150])], dim=DIM, model="m", watermark=Watermark(1, 1))
+    for number, (first, end) in enumerate([(150, 199), (199, 201), (201, 500)], 2):
+        added = [(ids_from(first + 1, end - first), vectors[first:end])]
+        index = index.apply(added, NOTHING, Watermark(number, number))
+        assert (index.header.leading > 0) == (end >= 200)
+        for query in rows(5, seed=7):
+            nearest_of(index, vectors[:end], query)
+    assert index.is_coded_truly(slice(0, 500)).all()
+
+
+def test_a_torn_tail_of_them_is_cut_and_written_anew(led, folder):
+    for column in columns.LEADING_COLUMNS:
+        with column.path(folder, 1).open("ab") as file:
+            file.write(b"\x01" * 77)
+    index = led.apply([(ids_from(301, 50), rows(350)[300:])], NOTHING, Watermark(2, 2))
+    assert index.is_coded_truly(slice(0, 350)).all()
+    for column in columns.LEADING_COLUMNS:
+        assert column.path(folder, 1).stat().st_size == column.size_bytes(350, index.header.leading)
+
+
+def test_what_a_writer_left_that_was_killed_before_its_header_is_written_anew(monkeypatch, folder):
+    monkeypatch.setattr(leads, "LEAST_ROWS", 200)
+    index = matrix.rebuild(folder, [(ids_from(1, 150), rows(150))], dim=DIM, model="m", watermark=Watermark(1, 1))
+    for column in (columns.AXES, *columns.LEADING_COLUMNS):
+        column.path(folder, 1).write_bytes(b"\x01" * 5000)
+    index = index.apply([(ids_from(151, 100), rows(250)[150:])], NOTHING, Watermark(2, 2))
+    assert index.is_coded_truly(slice(0, 250)).all()
+
+
+@pytest.mark.parametrize(
+    "column", [columns.AXES, *columns.LEADING_COLUMNS], ids=lambda column: column.name + column.suffix
+)
+def test_one_of_these_files_that_is_short_missing_or_false_is_known_for_it(led, folder, column):
+    path = column.path(folder, 1)
+    whole = path.read_bytes()
+    path.write_bytes(bytes(len(whole)))
+    if column is columns.AXES:
+        with pytest.raises(MatrixDamaged):
+            Matrix.open(folder)
+    else:
+        assert not Matrix.open(folder).is_coded_truly(slice(0, 300)).all()
+    path.write_bytes(whole[:-1])
+    with pytest.raises(MatrixDamaged):
+        Matrix.open(folder)
+    path.unlink()
+    with pytest.raises(MatrixDamaged):
+        Matrix.open(folder)
+
+
+def test_these_files_go_with_their_epoch(led, folder):
+    matrix.rebuild(folder, [(ids_from(1, 10), rows(10))], dim=DIM, model="m", watermark=Watermark(2, 2))
+    assert {columns.epoch_of(path) for path in folder.iterdir()} == {0, 2}
 
 
 def test_a_row_that_is_not_all_numbers_comes_last_and_hides_no_other(folder):

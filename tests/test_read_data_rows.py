@@ -31,6 +31,14 @@ def test_the_header_is_repeated_in_every_group(tables):
     assert [block.lines for block in blocks] == [Lines(2, 41), Lines(42, 81), Lines(82, 101)]
 
 
+def test_a_cell_longer_than_csv_allows_is_read_and_other_readers_keep_their_limit(tables):
+    """The limit is the process's: a small table must not lower it for whoever reads a larger one."""
+    limit = csv.field_size_limit()
+    assert "x" * (limit + 1) in tables(f"name,note\na,{'x' * (limit + 1)}")[0].text
+    tables("name,note\na,b")
+    assert csv.field_size_limit() > limit
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_the_delimiter_is_found(tables, delimiter):
     blocks = tables("\n".join(delimiter.join(row) for row in (["name", "price"], ["x", "12"], ["y", "13"])))

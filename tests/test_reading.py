@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from conftest import environment
 
-DRIVER = Path(__file__).with_name("bad_readers.py")
+BAD_READERS = Path(__file__).with_name("bad_readers")
+"""On PYTHONPATH it adds its kinds to every Python: worker processes load nothing of the program that starts them."""
+KB = "import sys; from kb.cli.door import run; sys.exit(run(sys.argv[1:]))"
+"""Not `python -m kb`, which begins anew without PYTHONPATH."""
 KINDS = {
     ".md": "# Note {0}\n\nThe red one is number {0}.\n",
     ".txt": "A plain line about number {0}.\n",
@@ -23,8 +26,8 @@ KINDS = {
 
 def add(folder: Path, store: Path, tiny_folder: Path, *arguments: object, **variables: object):
     done = subprocess.run(
-        [sys.executable, str(DRIVER), "add", str(folder), "-r", "-j", *map(str, arguments)],
-        env=environment(store, KB_MODEL=tiny_folder, KB_FILE_TIMEOUT_S=4, **variables),
+        [sys.executable, "-c", KB, "add", str(folder), "-r", "-j", *map(str, arguments)],
+        env=environment(store, KB_MODEL=tiny_folder, KB_FILE_TIMEOUT_S=4, PYTHONPATH=BAD_READERS, **variables),
         capture_output=True,
         check=False,
     )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 LINE = re.compile(r"\n")
 SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")  # noqa: RUF001  full width, of Chinese and Japanese
+LONGEST_JOINT = 15
+"""Characters of white space between two sentences: with one token each, as many of both fit as `kb.chunk.BoundedCounter` allows."""
 TABLE_RULE = re.compile(r"^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
 
 
@@ -104,7 +106,7 @@ def _within(
         spans = _spans(text, boundary)
         if len(spans) > 1:
             for number, (first, last) in enumerate(spans):
-                between = joint if number == 0 else text[spans[number - 1][1] : first]
+                between = joint if number == 0 else text[spans[number - 1][1] : first][:LONGEST_JOINT]
                 yield from _within(block, start + first, start + last, between, budget, counter, finer[level + 1 :])
             return
     yield from _by_characters(block, text, start, joint, budget, counter)
@@ -114,9 +116,10 @@ def _by_characters(
     block: Block, text: str, start: int, joint: str, budget: int, counter: TokenCounter
 ) -> Iterator[Unit]:
     """The last resort, for text with no boundary at all: pieces of even length, at a space where there is one near."""
+    even = max(1, len(text) * budget // max(counter.count(text), 1))
     position = 0
     while position < len(text):
-        length = max(1, len(text) * budget // max(counter.count(text), 1))
+        length = even
         while counter.count(text[position : position + length]) > budget and length > 1:
             length = length * 3 // 4
         end = position + length

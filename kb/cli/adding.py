@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from kb.cli.options import EnvFile, Json, setup
+from kb.cli.options import EnvFile, Json
+from kb.opening import setup
 
 
 def add(
@@ -44,6 +45,10 @@ def add(
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Processes that read; never more than cores.")
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="ADDRESS", help="Read by the workers of a Dask scheduler: tcp://HOST:8786."),
+    ] = None,
     reread: Annotated[
         bool, typer.Option("--reread", help="Read again what a better engine than before can improve.")
     ] = False,
@@ -65,6 +70,10 @@ def add(
             "--scrub/--no-scrub", help="Store [redacted: kind] in place of secrets, or them; --scrub is usual."
         ),
     ] = None,
+    background: Annotated[
+        bool,
+        typer.Option("--background", help="Let a worker add it, and answer at once: kb jobs shows how it goes on."),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be added, and add nothing.")] = False,
     env_file: EnvFile = None,
     as_json: Json = False,
@@ -80,4 +89,8 @@ def add(
         follow_symlinks=follow_symlinks, password=password, dry_run=dry_run, pdf_engine=engine,
         keep_original=keep_original, scrub=scrub, meta=values(meta or ()),
     )  # fmt: skip
-    return ingest.run(setup(env_file), request, paths or [], note, workers, reread=reread, as_json=as_json)
+    here = setup(env_file)
+    if background:
+        ingest.check_background(cluster)
+        return ingest.submit(here, request, paths or [], note, workers, env_file, reread=reread, as_json=as_json)
+    return ingest.run(here, request, paths or [], note, workers, cluster, reread=reread, as_json=as_json)

@@ -21,9 +21,11 @@ COMMANDS: dict[str, str] = {
     "scan": "syncing.scan",
     "sync": "syncing.sync",
     "search": "finding.search",
+    "similar": "comparing.similar",
     "get": "finding.get",
     "list": "finding.list_documents",
     "show": "finding.show",
+    "view": "viewing.view",
     "remove": "curating.remove",
     "tag-describe": "curating.tag_describe",
     "status": "keeping.status",
@@ -36,6 +38,9 @@ COMMANDS: dict[str, str] = {
     "export": "moving.export",
     "import": "moving.import_folder",
     "bench": "benching.bench",
+    "mcp": "mcp.mcp",
+    "serve": "serving.serve",
+    "completion": "completing.completion",
     "config": "keeping.config",
     "init": "keeping.init",
 }
@@ -61,6 +66,22 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
             "import": "syncing.import_",
         },
     ),
+    "jobs": (
+        "What is added in the background: `kb add --background` makes a job, a worker does one at a time.",
+        {
+            "list": "queueing.list_",
+            "show": "queueing.show",
+            "wait": "queueing.wait",
+            "cancel": "queueing.cancel",
+            "retry": "queueing.retry",
+            "remove": "queueing.remove",
+            "run": "queueing.run",
+        },
+    ),
+    "skill": (
+        "What agents read to learn `kb`: SKILL.md, printed or put where they look for it.",
+        {"show": "skilling.show", "install": "skilling.install"},
+    ),
     "daemon": (
         "The process that answers searches in milliseconds; the first search starts it.",
         {"start": "standing.start", "stop": "standing.stop", "status": "standing.status"},
@@ -68,6 +89,8 @@ GROUPS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
+OF_NO_STORE = frozenset({"kb.cli.completing", "kb.cli.skilling"})
+"""Modules of commands that look at no store, and take no --store."""
 CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
@@ -113,9 +136,9 @@ def at(place: str) -> Command:
 
 
 def in_a_store(command: Command) -> Command:
-    """The command with the option --store, unless it has that itself."""
+    """The command with the option --store, unless it has that itself or looks at no store."""
     signature = inspect.signature(command, eval_str=True)
-    if "stores" in signature.parameters:
+    if "stores" in signature.parameters or command.__module__ in OF_NO_STORE:
         return command
 
     @wraps(command)

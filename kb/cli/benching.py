@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from kb.cli.options import EnvFile, Json, setup
+from kb.cli.options import EnvFile, Json
 from kb.cli.output import emit
+from kb.opening import setup
 
 
 class Backend(StrEnum):  # typer takes no list of a Literal

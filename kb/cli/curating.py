@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from kb.cli.options import Json, Reference, setup
+from kb.cli.options import Json, Reference
 from kb.cli.output import emit
+from kb.opening import setup
 
 TagNames = Annotated[list[str], typer.Argument(metavar="TAG...")]
 

@@ -21,7 +21,7 @@ from kb.errors import Exit, KbError
 from kb.wire import ErrorBody, Failure
 from models.errors import ModelError
 
-JSON_FLAG = re.compile(r"--json|--format=json|-[a-mo-su-z]*j[a-z]*")
+JSON_FLAG = re.compile(r"--json|--format=jsonl?|-[a-mo-su-z]*j[a-z]*")
 """-j may stand among other letters (-rj), but not behind one that takes a value (-n, -t)."""
 UsageFault = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 """ClickException, of the click that typer carries or brings: where it lives depends on typer's version."""

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import typer
 
+from kb.asking import document_filter, typed
 from kb.cli.options import (
     Before,
     EnvFile,
+    Format,
     Json,
     Metas,
     PathGlob,
     Reference,
     Roles,
-    Setup,
     Since,
     Stores,
     Tags,
     Types,
-    document_filter,
     of_store,
-    setup,
 )
 from kb.cli.output import AnyAnswer, emit
 from kb.errors import BadRequest, Exit
+from kb.meta import pairs
+from kb.opening import Setup, setup
 
 if TYPE_CHECKING:
     from kb.search import Request
     from kb.wire_search import SearchAnswer, SearchAnswers
 
 Mode = Literal["hybrid", "keyword", "semantic"]
-MODES: dict[str, Mode] = {mode: mode for mode in get_args(Mode)}
 MOST = 1_000_000_000
 """Of anything that can be listed: SQLite refuses numbers of more than 64 bits."""
 
@@ -44,8 +44,11 @@ def search(
     ],
     as_json: Json = False,
     format_: Annotated[
-        Literal["auto", "json", "human"] | None,
-        typer.Option("--format", help="auto: JSON unless standard output is a terminal."),
+        Literal["auto", "json", "jsonl", "human", "markdown", "csv", "xml", "paths", "paths0"] | None,
+        typer.Option(
+            "--format",
+            help="auto: JSON unless standard output is a terminal. jsonl: a hit a line; paths: each file once; paths0: for xargs -0.",
+        ),
     ] = None,
     top: Annotated[int | None, typer.Option("--top", "-n", min=1, max=1000, help="How many results.")] = None,
     mode: Annotated[Mode, typer.Option("--mode", help="By words, by meaning, or both.")] = "hybrid",
@@ -94,14 +97,14 @@ def search(
 
     if group and per_document not in (None, 1):
         raise BadRequest("--group means --per-document 1", "say one of them")
-    queries = [(" ".join(words), mode), *(_typed(query, mode) for query in also or ())]
+    queries = [(" ".join(words), mode), *(typed(query, mode) for query in also or ())]
     answers: list[tuple[str, SearchAnswer | SearchAnswers]] = []
     named: list[str | None] = [*stores] if stores else [None]
     for store in dict.fromkeys(named):
         with of_store(store):
             here = setup(env_file)
             wanted = here.settings.search
-            filters = document_filter(tags, types, path, since, before, metas=metas, roles=roles)
+            filters = document_filter(tags, types, path, since, before, metas=pairs(metas or ()), roles=roles)
             requests = [
                 Request(
                     query=query, top=top or wanted.default_top, mode=how, filter=filters, min_score=min_score, group=group,
@@ -111,9 +114,10 @@ def search(
             ]  # fmt: skip
             said = _freshened(here) if (wanted.fresh if fresh is None else fresh) else ()
             answers.append((str(here.data_dir), _with_warnings(_answer(here, requests), said)))
-    chosen = "json" if as_json else format_ or wanted.default_format
-    as_json = chosen == "json" or (chosen == "auto" and not caller().on_terminal)
-    code = _emit(answers[0][1] if len(answers) == 1 else merged(answers, requests[0].top), as_json=as_json)
+    if not as_json:
+        format_ = format_ or wanted.default_format
+        as_json = format_ == "auto" and not caller().on_terminal
+    code = _emit(answers[0][1] if len(answers) == 1 else merged(answers, requests[0].top), as_json, format_)
     if wanted.daemon and caller().is_this_process and not stores:  # which `kb` asks by its place alone
         from kb.standby import leave_behind
 
@@ -131,13 +135,13 @@ def _answer(here: Setup, requests: Sequence[Request]) -> SearchAnswer | SearchAn
     return one_by_one(here.data_dir, here.settings, requests)[0]
 
 
-def _emit(answer: SearchAnswer | SearchAnswers, *, as_json: bool) -> int:
+def _emit(answer: SearchAnswer | SearchAnswers, as_json: bool, format_: str | None) -> int:
     from kb.cli import render_search as render
     from kb.wire_search import SearchAnswers
 
     if isinstance(answer, SearchAnswers):
-        return emit(answer, render.searches, as_json=as_json)
-    return emit(answer, render.search, as_json=as_json)
+        return emit(answer, render.searches, as_json=as_json, format_=format_)
+    return emit(answer, render.search, as_json=as_json, format_=format_)
 
 
 def _freshened(here: Setup) -> Sequence[str]:
@@ -152,12 +156,6 @@ def _freshened(here: Setup) -> Sequence[str]:
 
 def _with_warnings(answer: AnyAnswer, said: Sequence[str]) -> AnyAnswer:
     return msgspec.structs.replace(answer, warnings=(*said, *answer.warnings)) if said else answer
-
-
-def _typed(query: str, mode: Mode) -> tuple[str, Mode]:
-    """What follows `keyword:`, `semantic:` or `hybrid:` and that mode; without one of them the query as it is."""
-    name, colon, rest = query.partition(":")
-    return (rest.strip(), MODES[name]) if colon and name in MODES else (query, mode)
 
 
 def get(
@@ -175,19 +173,20 @@ def get(
         bool, typer.Option("--original", help="Its file as it was, where that was kept (kb add --keep-original).")
     ] = False,
     as_json: Json = False,
+    format_: Format = None,
 ) -> int:
     """Print the text of a document or of a part of it, to read on or to cite."""
     from kb import browse
     from kb.cli import render
 
     if original:
-        if as_json or any(option is not None for option in (lines, page, around)):
+        if as_json or any(option is not None for option in (lines, page, around, format_)):
             raise BadRequest("--original gives the whole file and goes alone", "say kb get ID --original > FILE")
         return _original(reference)
     if sum(option is not None for option in (lines, page, around)) > 1:
         raise BadRequest("--lines, --page and --around exclude each other", "say one of them")
     part = browse.Part(None if lines is None else browse.parse_lines(lines), page, around)
-    return emit(browse.get(setup().data_dir, reference, part), render.get, as_json=as_json)
+    return emit(browse.get(setup().data_dir, reference, part), render.get, as_json=as_json, format_=format_)
 
 
 def _original(reference: str) -> int:
@@ -215,14 +214,15 @@ def list_documents(
     offset: Annotated[int, typer.Option("--offset", min=0, max=MOST, help="How many to pass over first.")] = 0,
     every: Annotated[bool, typer.Option("--all", help="All of them, on one page.")] = False,
     as_json: Json = False,
+    format_: Format = None,
 ) -> int:
     """List the documents, in the order they were added."""
     from kb import browse
     from kb.cli import render
 
-    filters = document_filter(tags, types, path, since, before, metas=metas)
+    filters = document_filter(tags, types, path, since, before, metas=pairs(metas or ()))
     answer = browse.list_documents(setup().data_dir, filters, limit=None if every else top, offset=offset)
-    return emit(answer, render.listing, as_json=as_json)
+    return emit(answer, render.listing, as_json=as_json, format_=format_)
 
 
 def show(reference: Reference, as_json: Json = False) -> int:

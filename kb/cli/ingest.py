@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from kb.add import Progress, add_note, add_paths, add_stream
+from kb.arguments import addable
 from kb.candidates import Request
 from kb.cli import render
 from kb.cli.bars import AddBar
-from kb.cli.options import Setup
 from kb.cli.output import emit
-from kb.detect import known_type
 from kb.errors import BadRequest, Exit
+from kb.opening import Setup
 from kb.settings import Settings
 from kb.wire import AddAnswer
 
@@ -28,13 +28,14 @@ def run(
     paths: Sequence[str],
     note: str | None,
     workers: int | None,
+    cluster: str | None = None,
     *,
     reread: bool,
     as_json: bool,
 ) -> int:
     """Add what was named, say each file as it goes by, and the sum at the end."""
     _check(paths, note, request, reread=reread)
-    settings = _with_workers(setup.settings, workers)
+    settings = _with_readers(setup.settings, workers, cluster)
     if note is not None:
         answer = add_note(setup.data_dir, settings, request, note)
     elif STANDARD_INPUT in paths:
@@ -45,6 +46,33 @@ def run(
         emit(answer, render.added, as_json=as_json)
         return _exit_code(answer, paths)
     return emit(answer, lambda one: [render.added_file(one.documents[0])], as_json=as_json)
+
+
+def submit(
+    setup: Setup,
+    request: Request,
+    paths: Sequence[str],
+    note: str | None,
+    workers: int | None,
+    env_file: str | None,
+    *,
+    reread: bool,
+    as_json: bool,
+) -> int:
+    """Put it into the queue, and leave a worker behind unless one is at work."""
+    from kb import background, queue
+    from kb.cli.queueing import with_warning
+    from kb.cli.render_jobs import submitted
+
+    _check(paths, note, request, reread=reread)
+    if note is not None:
+        answer = queue.submit_note(setup.data_dir, setup.settings, request, note)
+    elif STANDARD_INPUT in paths:
+        answer = queue.submit_stream(setup.data_dir, setup.settings, request, sys.stdin.buffer.read())
+    else:
+        answer = queue.submit(setup.data_dir, setup.settings, request, reread=reread, workers=workers)
+    trouble = background.leave_worker(setup.data_dir, env_file)
+    return emit(with_warning(answer, trouble), submitted, as_json=as_json)
 
 
 def _reread(data_dir: Path, settings: Settings, request: Request, progress: Progress) -> AddAnswer:
@@ -61,16 +89,11 @@ def _check(paths: Sequence[str], note: str | None, request: Request, *, reread: 
         raise BadRequest("--reread is for files that were read before", "say kb add --reread, or name the files")
     if note is None and not paths and not reread:
         raise BadRequest("nothing to add", "name files or directories, or say --note TEXT")
-    if request.title is not None and (len(paths) > 1 or any(Path(path).is_dir() for path in paths)):
-        raise BadRequest("--title is for one document", "add it on its own")
     if STANDARD_INPUT in paths and len(paths) > 1:
         raise BadRequest("- stands for standard input and goes alone", "add the files in another command")
-    if request.doc_type is not None:
-        known_type(request.doc_type)
     if note is not None and request.keep_original:
         raise BadRequest("--keep-original is for files and standard input", "a note is kept word for word anyhow")
-    if not all(tag.strip() for tag in request.tags):
-        raise BadRequest("a tag needs a name", "say --tag NAME")
+    addable(request)
 
 
 def _exit_code(answer: AddAnswer, paths: Sequence[str]) -> Exit:
@@ -80,11 +103,17 @@ def _exit_code(answer: AddAnswer, paths: Sequence[str]) -> Exit:
     return Exit.UNREADABLE if alone else Exit.PARTIAL
 
 
-def _with_workers(settings: Settings, workers: int | None) -> Settings:
-    if workers is None:
-        return settings
-    ingestion = msgspec.structs.replace(settings.ingestion, workers=workers)
-    return msgspec.structs.replace(settings, ingestion=ingestion)
+def check_background(cluster: str | None) -> None:
+    """Raises BadRequest for what a worker of the queue is not told."""
+    if cluster is not None:
+        raise BadRequest(
+            "--background and --cluster exclude each other", "set ingestion.cluster: a job is read as it says"
+        )
+
+
+def _with_readers(settings: Settings, workers: int | None, cluster: str | None) -> Settings:
+    said = {name: value for name, value in (("workers", workers), ("cluster", cluster)) if value is not None}
+    return msgspec.structs.replace(settings, ingestion=msgspec.structs.replace(settings.ingestion, **said))
 
 
 def _nothing(line: str) -> None:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from kb.cli.options import EnvFile, Json, setup
+from kb.cli.options import EnvFile, Json
 from kb.cli.output import emit
 from kb.errors import BadRequest, Exit
+from kb.opening import setup
 
 
 def status(env_file: EnvFile = None, as_json: Json = False) -> int:

@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from kb.caller import caller
-from kb.cli.options import EnvFile, Json, setup
+from kb.cli.options import EnvFile, Json
 from kb.cli.output import emit
 from kb.cli.safe import one_line
 from kb.errors import BadRequest
+from kb.opening import setup
 
 BackupFile = Annotated[str, typer.Argument(metavar="FILE")]
 Folder = Annotated[str, typer.Argument(metavar="DIR")]

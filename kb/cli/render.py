@@ -11,6 +11,7 @@ from index.meta import GIVEN
 from kb.browse import LINE_TYPES
 from kb.caller import caller
 from kb.cli.columns import with_columns
+from kb.cli.marks import Marks
 from kb.cli.safe import one_line, printable
 from kb.wire import (
     AddAnswer,
@@ -83,7 +84,8 @@ def _document_line(document: DocumentSummary) -> str:
     facts += [f"#{one_line(tag)}" for tag in document.tags]
     facts += [one_line(f"{key}={value}") for key, value in document.meta.items()]
     facts += ["STALE"] if document.stale else []
-    return "  ".join([*facts, one_line(document.path or "")]).rstrip()
+    path = Marks.for_terminal().link(one_line(document.path), document.path) if document.path else ""
+    return "  ".join([*facts, path]).rstrip()
 
 
 def show(answer: ShowAnswer) -> Iterator[str]:
@@ -139,6 +141,9 @@ def compacted(answer: CompactAnswer) -> Iterator[str]:
 
 def reindexed(answer: ReindexAnswer) -> Iterator[str]:
     yield f"Embedded {answer.embedded} texts, reused {answer.reused}. The store's model is {answer.model}."
+    if answer.windows != answer.previous_windows:
+        now = f"vectors of {answer.windows} words each beside" if answer.windows else "no vectors of parts beside"
+        yield f"Its chunks have {now} that of the whole (embedding.windows)."
     if answer.chunks_over_limit:
         yield f"{answer.chunks_over_limit} chunks are longer than the model sees; their end is found by words only."
 

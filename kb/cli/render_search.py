@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
+from kb.cli.marks import Marks
 from kb.cli.safe import one_line
-from kb.cli.snippet import Marks, snippet
+from kb.cli.snippet import snippet
 from kb.wire_search import ExplainedList, Explanation, Hit, SearchAnswer, SearchAnswers
+
+if TYPE_CHECKING:
+    from kb.wire_similar import SimilarAnswer
 
 Run = list[Hit]
 """Neighbours, best first."""
@@ -27,6 +32,17 @@ def searches(answer: SearchAnswers) -> Iterator[str]:
     for one in answer.answers:
         if not one.results:
             yield f"Nothing found for: {one_line(one.query)}"
+
+
+def similar(answer: SimilarAnswer) -> Iterator[str]:
+    """What the hits are like, and these as in a search."""
+    marks = Marks.for_terminal()
+    to = answer.to
+    chunk = "" if to.chunk_id is None else f", chunk {to.chunk_id}"
+    yield marks.dim(f"Like {one_line(to.title)}{chunk}:")
+    yield from _page(answer.results, "")
+    if not answer.results:
+        yield "Nothing found."
 
 
 def _page(hits: Sequence[Hit], query: str) -> Iterator[str]:
@@ -71,7 +87,9 @@ def _are_neighbours(one: Hit, other: Hit) -> bool:
 
 def _where(run: Run) -> str:
     source = run[0].source
-    where = one_line(source.path) if source.path else f"document {source.document_id}"
+    where = f"document {source.document_id}"
+    if source.path:
+        where = Marks.for_terminal().link(one_line(source.path), source.path, source.page)
     ids = ", ".join(str(hit.chunk_id) for hit in sorted(run, key=lambda hit: hit.source.chunk_index))
     return f"{where}  chunk{'s' if len(run) > 1 else ''} {ids}"
 

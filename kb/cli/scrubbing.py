@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kb.cli.options import EnvFile, Json, setup
+from kb.cli.options import EnvFile, Json
 from kb.cli.output import emit
 from kb.cli.safe import one_line
+from kb.opening import setup
 
 if TYPE_CHECKING:
     from kb.wire import ScrubAnswer

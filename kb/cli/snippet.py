@@ -5,41 +5,15 @@ from __future__ import annotations
 import re
 import textwrap
 
-import msgspec
-
 from index.fields import TEXT
 from index.query import parse
 from index.terms import normalise, spaced
-from kb.caller import caller
+from kb.cli.marks import Marks
 from kb.cli.safe import one_line
 
 SNIPPET_CHARACTERS = 300
 LINE_CHARACTERS = 96
 WORD = re.compile(r"[^\W_]+(?:\+\+|#)?")
-
-
-class Marks(msgspec.Struct, frozen=True):
-    """ANSI styles, or none: for pipes, for TERM=dumb, and where NO_COLOR is set (https://no-color.org)."""
-
-    colored: bool
-
-    @classmethod
-    def for_terminal(cls) -> Marks:
-        asking = caller()
-        plain = bool(asking.environ.get("NO_COLOR")) or asking.environ.get("TERM") == "dumb"
-        return cls(asking.on_terminal and not plain)
-
-    def match(self, text: str) -> str:
-        return self._styled("1;33", text)
-
-    def bold(self, text: str) -> str:
-        return self._styled("1", text)
-
-    def dim(self, text: str) -> str:
-        return self._styled("2", text)
-
-    def _styled(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.colored else text
 
 
 def snippet(text: str, query: str, marks: Marks) -> list[str]:

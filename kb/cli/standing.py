@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kb.cli.options import Json, setup
+from kb.cli.options import Json
 from kb.cli.output import emit
 from kb.errors import BadRequest
+from kb.opening import setup
 from kb.wire import DaemonAnswer
 
 

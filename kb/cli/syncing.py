@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from kb.cli.options import EnvFile, Json, Setup, setup
+from kb.cli.options import EnvFile, Json
 from kb.cli.output import emit
 from kb.errors import Exit
+from kb.opening import Setup, setup
 
 if TYPE_CHECKING:
     from kb.cli.bars import AddBar

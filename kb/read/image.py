@@ -14,6 +14,7 @@ from kb.read import ocr
 from kb.read.pdf.assemble import blocks_of
 from kb.read.pdf.parts import PageParts
 from kb.read.pdf.scan import parts_of_picture
+from kb.read.picture import Picture, Size, encoded
 from kb.types import Document, ReadOptions, Source
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def read(source: Source, options: ReadOptions) -> Document:
         raise UnreadableFile(f"{source.path}: a picture, and RapidOCR is not installed", "pip install rapidocr")
     pages: list[PageParts] = []
     warnings: list[str] = []
-    for number, picture in enumerate(_pages(source.path), start=1):
+    for number, picture in enumerate(pages_of(source.path), start=1):
         if number > options.max_ocr_pages:
             warnings.append(f"Pages from {number} on not read: OCR may read {options.max_ocr_pages} pages a document.")
             break
@@ -43,7 +44,24 @@ def read(source: Source, options: ReadOptions) -> Document:
     )
 
 
-def _pages(path: str) -> Iterator[ocr.Picture]:
+def picture(path: str, number: int, size: Size) -> Picture:
+    """The picture in a file, or its page `number`, from 1. Raises NotFound for a page that is not there, UnreadableFile."""
+    from PIL import Image
+
+    image = Image.fromarray(_page(path, number))
+    image.thumbnail((size.longest_side, size.longest_side))
+    return Picture(png=encoded(image), number=number, width=image.width, height=image.height)
+
+
+def _page(path: str, number: int) -> ocr.Picture:
+    count = 0
+    for count, pixels in enumerate(pages_of(path), start=1):
+        if count == number:
+            return pixels
+    raise NotFound(f"no page {number} in {path}", f"it has {count}")
+
+
+def pages_of(path: str) -> Iterator[ocr.Picture]:
     from PIL import Image, UnidentifiedImageError
 
     try:

@@ -16,10 +16,14 @@ from levers.words import changed
 from index import neighbours as mixing
 from index.neighbours import Placed
 from index.store import reading
+from index.windows import texts
 
 RESCORED = 20
 """Hits whose windows are looked at. With all chunks' windows, and with those of 100 and of 200 hits by meaning, each row was the same to
 the fourth digit on the four collections where that was tried: what reaches the first ten is among these."""
+
+WORDS = 70
+"""A window that is embedded: what the goal's own prototype had."""
 
 
 class Passage(NamedTuple):
@@ -76,11 +80,24 @@ def with_document(found: list[Passage], weight: float) -> Floats:
 
 
 def windows(table: Table) -> None:
-    """Of the first hits, the cosine is a mean of the whole chunk's and its best window's."""
+    """Of the first hits, the cosine is a mean of the whole chunk's and its best window's.
+
+    Windows are texts that are embedded again, as `embedding.windows` makes them; or parts of the whole's token vectors.
+    """
     table.row("whole: hybrid", hybrid)
+    best = {one.name: best_of(one, embedded_windows(one, WORDS)) for one in table.collections}
+    table.row(
+        f"{WORDS} words, embedded: hybrid",
+        lambda one, best=best: hybrid(one, meaning=(one.cosines + best[one.name]) / 2),
+    )
     blocks = {one.name: blocks_of_first(one) for one in table.collections}
     for tokens, overlap in ((48, 0), (64, 0), (64, 32), (96, 0), (128, 0), (128, 64)):
-        best = {one.name: best_windows(one, blocks[one.name], tokens, overlap) for one in table.collections}
+        best = {
+            one.name: best_of(
+                one, {column: windows_of(own, tokens, overlap) for column, own in blocks[one.name].items()}
+            )
+            for one in table.collections
+        }
         for share in (0.3, 0.5, 0.7, 1.0):
 
             def ranking(one: Scored, share: float = share, best: dict[str, Floats] = best) -> Ranking:
@@ -94,16 +111,28 @@ def first_hits(one: Scored) -> list[list[int]]:
     return [list(ranking(row)[:RESCORED]) for row in range(len(one.texts))]
 
 
+def columns_of_first(one: Scored) -> list[int]:
+    """Of all chunks that are among the first hits of any query."""
+    return sorted({column for hits in first_hits(one) for column in hits})
+
+
+def embedded_windows(one: Scored, words: int) -> dict[int, Floats]:
+    """By column, the windows of each of these chunks, float32 (n, dim)."""
+    columns, found = columns_of_first(one), passages(one)
+    parts = {column: texts(found[column].context, found[column].text, words) for column in columns}
+    rows = embedded([text for own in parts.values() for text in own])
+    ends = np.cumsum([len(own) for own in parts.values()])
+    return dict(zip(parts, np.split(rows, ends[:-1]), strict=True))
+
+
 def blocks_of_first(one: Scored) -> dict[int, Floats]:
-    """By column, of all chunks that are among the first hits of any query."""
-    columns = sorted({column for hits in first_hits(one) for column in hits})
-    found = passages(one)
+    """By column, of these chunks."""
+    columns, found = columns_of_first(one), passages(one)
     return dict(zip(columns, blocks_of([found[column].embedded for column in columns]), strict=True))
 
 
-def best_windows(one: Scored, blocks: dict[int, Floats], tokens: int, overlap: int) -> Floats:
-    """Cosines, where a chunk among the first hits has that of its best window, if it has any."""
-    found = {column: windows_of(own, tokens, overlap) for column, own in blocks.items()}
+def best_of(one: Scored, found: dict[int, Floats]) -> Floats:
+    """Cosines, where a chunk among the first hits has that of its best window, if it has any. `found`: windows by column."""
     best = one.cosines.copy()
     for row, hits in enumerate(first_hits(one)):
         for column in hits:

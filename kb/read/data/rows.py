@@ -39,7 +39,10 @@ def blocks(text: str, *, is_tabbed: bool) -> tuple[Block, ...]:
 
 def _rows(lines: list[str], delimiter: str, *, is_quoted: bool = True) -> Iterator[Row]:
     """The rows that hold anything, with their lines counted from 1."""
-    csv.field_size_limit(sum(map(len, lines)) + len(lines))  # the default, 128 KB, would refuse the file
+    longest = sum(map(len, lines)) + len(lines)
+    csv.field_size_limit(
+        max(csv.field_size_limit(), longest)
+    )  # of the whole process; the default, 128 KB, would refuse the file
     reader = csv.reader(
         (line + "\n" for line in lines),
         delimiter=delimiter,

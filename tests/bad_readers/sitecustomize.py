@@ -1,11 +1,11 @@
-"""`kb` with three more kinds of document, whose readers hang, die and chatter. Run as a file: worker processes import it too."""
+"""Four more kinds of document, whose readers hang, die, chatter and dawdle: for every Python that has this folder on PYTHONPATH."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from kb.read import kinds
 
@@ -14,9 +14,5 @@ kinds.KINDS = (
     kinds.Kind("hanging", "reader_that_hangs", (".hang",)),
     kinds.Kind("dying", "reader_that_dies", (".die",)),
     kinds.Kind("chattering", "reader_that_chatters", (".chatter",)),
+    kinds.Kind("dawdling", "reader_that_dawdles", (".dawdle",)),
 )
-
-if __name__ == "__main__":
-    from kb.cli.door import run
-
-    sys.exit(run(sys.argv[1:]))

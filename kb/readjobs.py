@@ -37,6 +37,7 @@ def jobs_of(
             tokenizer_path=str(model.tokenizer),
             model_sees=room,
             scrub=scrub,
+            content_hash=candidate.content_hash,
         )
 
 

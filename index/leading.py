@@ -1,0 +1,205 @@
+"""Rows by their leading dimensions: a first look at large matrices, at a part of their codes, that loses nothing.
+
+Real vectors lie close to fewer dimensions than they have. In the basis of their principal axes, 19 twentieths of a vector's
+squared length are in little more than half of the dimensions. With L these axes, (m, dim), rows orthonormal, and x what is outside of them,
+
+    q·v  =  Lq·Lv + qx·vx        and by Cauchy-Schwarz        |qx·vx|  <=  |qx|·|vx|
+
+Lv is kept as int8 codes with their bounds (`index.quantized`), and an upper bound of |vx| beside them. So a row's score lies in an
+interval, and only rows whose interval reaches the k-th best lower end are looked at with all their codes: of a million, one in a
+hundred for the first 100. Where there are few rows, the first hundred are so large a part of them that the second look costs what the
+first one saves.
+
+What float32 rounds away and what the axes lack in being orthonormal is in the bounds (the constants below). Not here: files, ids,
+the second look.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from index.quantized import (
+    SCORE_ROUNDING,
+    UPWARD,
+    Asked,
+    Bounds,
+    Coded,
+    Codes,
+    Rows,
+    Vectors,
+    above,
+    kth_best,
+    norms,
+    quantize,
+    reached,
+)
+
+Axes = npt.NDArray[np.float32]
+
+
+class Parts(NamedTuple):
+    """Of n rows."""
+
+    codes: Codes
+    """int8 (n, m), of the leading dimensions."""
+    bounds: Bounds
+    """(n,), of these codes."""
+    rests: Vectors
+    """float32 (n,), upper bounds of |vx|."""
+
+
+SAMPLE_ROWS = 8192
+"""Evenly spread, that the axes are made from: 48 MB at 768 dimensions."""
+ENERGY = 0.94
+"""So much of the sample's squared length is in the leading dimensions. At 0.91 up to 14 % of a million rows are looked at again, at 0.97 the
+first look takes longer than that saves."""
+STEP_DIMS = 32
+"""What the kernel reads at once."""
+LONGEST = 2.0
+"""Rows are of unit length. A far longer one is looked at again whatever is asked."""
+ORTHONORMAL = 1e-5
+"""Axes whose products differ by more (as a matrix, its largest singular value) from those of a basis are damage."""
+ARITHMETIC = 2.0**-21
+"""Relative to |q||v|: what a search rounds in float32, four operations."""
+AT_ONCE = 65536
+"""Rows: as many as keep a thread busy with one call, and their arrays in its cache. A quarter of them takes a fifth longer."""
+THREADS = 2
+"""Two read memory faster than one."""
+
+
+def principal_axes(vectors: Vectors) -> Axes:
+    """float32 (m, dim), rows orthonormal: as many axes as hold `ENERGY` of the rows' squared length."""
+    sample = vectors[:: max(1, len(vectors) // SAMPLE_ROWS)].astype(np.float64)
+    sample = sample[np.isfinite(sample).all(axis=1)]
+    energies, axes = np.linalg.eigh(sample.T @ sample)  # ascending
+    gathered = np.cumsum(energies[::-1])
+    enough = int(np.searchsorted(gathered, ENERGY * gathered[-1])) + 1
+    count = min(vectors.shape[1], math.ceil(enough / STEP_DIMS) * STEP_DIMS)
+    return np.ascontiguousarray(axes[:, ::-1][:, :count].T, np.float32)
+
+
+def are_orthonormal(axes: Axes) -> bool:
+    exact = axes.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        apart = exact @ exact.T - np.eye(len(exact))
+    return bool(np.isfinite(apart).all() and np.linalg.norm(apart, 2) <= ORTHONORMAL)
+
+
+def quantize_leading(axes: Axes, vectors: Vectors) -> Parts:
+    """What is kept of `vectors`, float32 (n, dim)."""
+    inside, lengths, sound = _inside(axes, vectors)
+    codes, bounds = quantize(inside)
+    off = _rounding(axes)
+    # |vx|² = |v|² - |Lv|², the last known up to twice that rounding.
+    squares = lengths**2 - norms(inside.astype(np.float64)) ** 2 + (2 * off + ORTHONORMAL) * lengths**2
+    bounds["error"] = np.where(sound, above(bounds["error"] + off * lengths), np.inf)
+    return Parts(codes, bounds, above(np.sqrt(np.maximum(squares, 0))))
+
+
+def holds(axes: Axes, vectors: Vectors, parts: Parts) -> npt.NDArray[np.bool_]:
+    """Of each row, whether its codes and bounds are true of it: then its score lies in its interval."""
+    codes, bounds, rests = parts
+    inside, lengths, sound = _inside(axes, vectors)
+    exact = inside.astype(np.float64)
+    within = norms(exact - codes * bounds["scale"].astype(np.float64)[:, None]) <= bounds["error"]
+    within &= lengths**2 - norms(exact) ** 2 <= rests.astype(np.float64) ** 2
+    return (within & sound) | np.isposinf(bounds["error"])
+
+
+def _inside(axes: Axes, vectors: Vectors) -> tuple[Vectors, npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Lv, |v|, and whether that is of about unit length: 0 and 0 of rows where it is not."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        lengths = norms(vectors.astype(np.float64))
+    sound = lengths <= LONGEST  # so that NaN is not
+    kept = vectors if sound.all() else np.where(sound[:, None], vectors, np.float32(0))
+    return kept @ axes.T, np.where(sound, lengths, 0), sound
+
+
+def _rounding(axes: Axes) -> float:
+    """How far Lv in float32 may be from Lv, relative to |v| (Higham 2002, 3.5, for each of m products)."""
+    count, dim = axes.shape
+    return float(math.sqrt(count) * (dim + 2) * 2.0**-24 * UPWARD)
+
+
+class Leading:
+    """The leading dimensions of rows as they are searched."""
+
+    def __init__(self, axes: Axes, parts: Parts) -> None:
+        self.axes = axes.astype(np.float64)
+        self.coded = Coded(parts.codes, parts.bounds)
+        self.rests = parts.rests
+
+    def contenders(self, rows: Rows, query: Vectors, limit: int) -> Rows:
+        """Those of `rows`, ascending, that may be among the `limit` best of them or tie with these."""
+        look = _Look(self, query, limit)
+        cuts = np.searchsorted(rows, np.arange(AT_ONCE, len(self.rests), AT_ONCE))
+        blocks = [block for block in np.split(rows, cuts) if len(block)]
+        others = [_others().submit(look.near, blocks[number::THREADS]) for number in range(1, THREADS)]
+        found = look.near(blocks[::THREADS]) + [part for other in others for part in other.result()]
+        if not found:
+            return rows
+        near, lower, upper = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return np.sort(near[upper >= kth_best(lower, limit)])
+
+
+class _Look:
+    """One query at the leading dimensions of rows, in float32, and every row as if it had the largest error.
+
+    Both widen the intervals by little beside what is outside. Ends are in units of the query's step.
+    """
+
+    def __init__(self, leading: Leading, query: Vectors, limit: int) -> None:
+        exact = query.astype(np.float64)
+        inside = leading.axes @ exact
+        outside = exact - inside @ leading.axes
+        self.leading = leading
+        self.limit = limit
+        self.asked = Asked(inside)
+        self.rest = np.float32(math.sqrt(outside @ outside) * UPWARD / self.asked.step)
+        slack = (SCORE_ROUNDING + 2 * ORTHONORMAL + ARITHMETIC) * math.sqrt(exact @ exact) * LONGEST
+        reach = float(self.asked.reach(leading.coded, leading.coded.largest_error)) + slack
+        self.reach = reach / self.asked.step * UPWARD
+
+    def near(self, blocks: Sequence[Rows]) -> list[tuple[Rows, Vectors, Vectors]]:
+        """Of each block, the rows that may be among the best as far as this block and those before it tell; and the ends of their
+        intervals, lower and upper.
+
+        After the first block, the lower ends are looked at of these rows only.
+        """
+        bar = -math.inf
+        found: list[tuple[Rows, Vectors, Vectors]] = []
+        for rows in blocks:
+            middles, rests = self._parts(rows)
+            if not found:
+                bar = reached(middles - rests, self.limit) - self.reach
+            near = np.flatnonzero(middles + rests >= bar - self.reach)
+            middles, rests = middles[near], rests[near] + self.reach
+            found.append((rows[near], middles - rests, middles + rests))
+            bar = max(bar, kth_best(np.concatenate([lower for _, lower, _ in found]), self.limit))
+        return found
+
+    def _parts(self, rows: Rows) -> tuple[Vectors, Vectors]:
+        """The middles of the intervals, and how much of their lengths is from outside, which is not the same for all."""
+        import numkong as nk
+
+        leading = self.leading
+        if len(rows) == rows[-1] + 1 - rows[0]:
+            part: slice | Rows = slice(int(rows[0]), int(rows[-1]) + 1)
+        else:
+            part = rows
+        products = nk.cdist(self.asked.codes, leading.coded.codes[part], "dot", out_dtype="float32")
+        middles: Vectors = np.asarray(products)[0]
+        middles *= leading.coded.scales[part]
+        return middles, leading.rests[part] * self.rest
+
+
+@cache
+def _others() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS - 1, "rows")

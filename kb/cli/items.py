@@ -1,0 +1,16 @@
+"""What was asked for, out of an answer: the hits, documents or chunks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kb.wire import Answer
+
+FIELDS = ("results", "fused", "documents", "chunks")
+"""That hold it; an answer has one of them."""
+
+
+def items(answer: Answer) -> tuple[Any, ...]:
+    field = next(name for name in FIELDS if name in answer.__struct_fields__)
+    found: tuple[Any, ...] = getattr(answer, field)
+    return found

@@ -1,0 +1,94 @@
+"""Answers as markdown to paste: what was found as a quotation or a listing, and below it where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from kb.cli.items import items
+from kb.cli.safe import one_line, printable
+from kb.wire import Answer, DocumentSummary, GetAnswer, ListAnswer
+from kb.wire_search import Hit
+
+SPECIAL = re.compile(r"([\\`*_\[\]<>#|])")
+LISTED = frozenset({"code", "data"})
+"""Types of which the text is a listing, not prose."""
+
+
+def lines(answer: Answer) -> Iterator[str]:
+    """Of `kb list` a table, of `kb get` the text, of searches a numbered list."""
+    if isinstance(answer, ListAnswer):
+        yield from _table(answer.documents)
+    elif isinstance(answer, GetAnswer):
+        yield from _quoted(answer.text, answer.document.type)
+        yield ""
+        yield _place(answer.document.path, answer.document.title, _page_of(answer), None)
+    else:
+        yield from _hits(answer)
+
+
+def _hits(answer: Answer) -> Iterator[str]:
+    for rank, hit in enumerate(items(answer), start=1):
+        number = f"{rank}. "
+        yield number + _title(hit)
+        yield ""
+        for line in (*_quoted(hit.text, hit.source.type), "", _cited(hit)):
+            yield f"{' ' * len(number)}{line}".rstrip()
+        yield ""
+
+
+def _title(hit: Hit) -> str:
+    heading = f", {_escaped(hit.source.heading)}" if hit.source.heading else ""
+    return f"**{_escaped(hit.source.title)}**{heading}"
+
+
+def _cited(hit: Hit) -> str:
+    source = hit.source
+    facts = [
+        f"chunk {hit.chunk_id}",
+        f"score {hit.score:.2f}",
+        *(["the file has changed or is gone"] if source.stale else []),
+    ]
+    return f"{_place(source.path, source.title, source.page, source.lines)} ({', '.join(facts)})"
+
+
+def _place(path: str | None, title: str, page: int | None, of_lines: tuple[int, int] | None) -> str:
+    where = _code(path) if path else f"note: {_escaped(title)}"
+    if page is not None:
+        return f"{where}, page {page}"
+    return f"{where}, lines {of_lines[0]}-{of_lines[1]}" if of_lines else where
+
+
+def _page_of(answer: GetAnswer) -> int | None:
+    """Where all of it is on one."""
+    pages = {chunk.page for chunk in answer.chunks}
+    return pages.pop() if len(pages) == 1 else None
+
+
+def _quoted(text: str, doc_type: str) -> Iterator[str]:
+    safe = printable(text).strip("\n").split("\n")
+    if doc_type in LISTED:
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+        yield from (fence, *safe, fence)
+    else:
+        yield from (f"> {line}".rstrip() for line in safe)
+
+
+def _table(documents: Sequence[DocumentSummary]) -> Iterator[str]:
+    yield "| id | type | title | tags | path |"
+    yield "| ---: | --- | --- | --- | --- |"
+    for each in documents:
+        cells = (str(each.document_id), each.type, _escaped(each.title), _escaped(", ".join(each.tags)))
+        path = _code(each.path).replace("|", "\\|") if each.path else ""
+        yield f"| {' | '.join(cells)} | {path} |"
+
+
+def _code(text: str) -> str:
+    """A code span, whatever backticks it holds."""
+    text = one_line(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
+
+
+def _escaped(text: str) -> str:
+    return SPECIAL.sub(r"\\\1", one_line(text))

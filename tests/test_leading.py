@@ -1,0 +1,123 @@
+"""The leading dimensions by themselves: bounds that hold, and no row lost that is among the best."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from exact import exact_scores
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_quantized import matrices
+
+from index import leading
+from index.leading import Leading, Parts, are_orthonormal, holds, principal_axes, quantize_leading
+
+
+def some_axes(vectors, count, seed):
+    """The first `count` principal axes, or those of a random basis: exactness may not depend on good ones."""
+    dim = vectors.shape[1]
+    if seed is None:
+        with np.errstate(over="ignore"):
+            covariance = np.nan_to_num(vectors.astype(np.float64).T @ vectors.astype(np.float64))
+        return np.linalg.eigh(covariance)[1][:, ::-1][:, :count].T.astype(np.float32)
+    basis, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((dim, dim)))
+    return basis[:count].astype(np.float32)
+
+
+@st.composite
+def led(draw):
+    """Rows, a query and axes: rows of unit length mostly, of any other too."""
+    vectors, query = draw(matrices())
+    if draw(st.booleans()):
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+        vectors = np.divide(vectors, lengths, out=np.zeros(vectors.shape), where=lengths > 0).astype(np.float32)
+    count = draw(st.integers(1, vectors.shape[1]))
+    return vectors, query, some_axes(vectors, count, draw(st.none() | st.integers(0, 99)))
+
+
+def best(rows, scores, limit):
+    return sorted(zip((-scores).tolist(), rows.tolist(), strict=True))[:limit]
+
+
+@settings(max_examples=200, deadline=None)
+@given(led(), st.data())
+def test_the_contenders_hold_the_best_rows_and_all_that_tie_with_them(drawn, data):
+    vectors, query, axes = drawn
+    limit = data.draw(st.integers(1, len(vectors) + 1))
+    chosen = data.draw(st.none() | st.sets(st.integers(0, len(vectors) - 1)))
+    rows = np.arange(len(vectors)) if chosen is None else np.array(sorted(chosen), np.intp)
+    kept = Leading(axes, quantize_leading(axes, vectors)).contenders(rows, query, limit)
+    everything = exact_scores(vectors, query)
+    assert best(kept, everything[kept], limit) == best(rows, everything[rows], limit)
+    assert kept.tolist() == sorted(set(kept.tolist()) & set(rows.tolist()))
+    if len(rows) > limit:
+        least = np.sort(everything[rows])[len(rows) - limit]
+        assert set(rows[everything[rows] == least].tolist()) <= set(kept.tolist())
+
+
+@settings(max_examples=100, deadline=None)
+@given(led())
+def test_what_is_kept_holds_and_anything_less_does_not(drawn):
+    vectors, _, axes = drawn
+    codes, bounds, rests = quantize_leading(axes, vectors)
+    assert holds(axes, vectors, Parts(codes, bounds, rests)).all()
+    outside = np.linalg.norm(vectors - vectors @ axes.T.astype(np.float64) @ axes, axis=1)
+    unit = np.isclose(np.linalg.norm(vectors.astype(np.float64), axis=1), 1)
+    assert (rests[unit] >= outside[unit] * (1 - 1e-6)).all()
+    damaged = unit & (outside > 0.1)
+    assert not holds(axes, vectors, Parts(codes, bounds, rests / 2))[damaged].any()
+    other = np.where(codes > 0, codes - 9, codes + 9).astype(np.int8)
+    assert not holds(axes, vectors, Parts(other, bounds, rests))[unit & (bounds["scale"] > 0.002)].any()
+
+
+def clustered(count, dim, seed=1):
+    """Unit rows whose later dimensions hold ever less, as real ones."""
+    drawn = np.random.default_rng(seed).standard_normal((count, dim)) * 0.97 ** np.arange(dim)
+    turned = drawn @ np.linalg.qr(np.random.default_rng(2).standard_normal((dim, dim)))[0]
+    return (turned / np.linalg.norm(turned, axis=1, keepdims=True)).astype(np.float32)
+
+
+@pytest.mark.parametrize("at_once", [1000, 4096])
+def test_blocks_and_threads_meet_without_a_gap(monkeypatch, at_once):
+    monkeypatch.setattr(leading, "AT_ONCE", at_once)
+    vectors = clustered(8192, 64)
+    axes = principal_axes(vectors)
+    led = Leading(axes, quantize_leading(axes, vectors))
+    for row in (0, at_once - 1, at_once, 8191):
+        everything = exact_scores(vectors, vectors[row])
+        rows = np.arange(len(vectors))
+        kept = led.contenders(rows, vectors[row], 10)
+        assert best(kept, everything[kept], 10) == best(rows, everything, 10)
+
+
+def test_the_axes_hold_most_of_the_rows_in_fewer_dimensions_and_few_rows_are_left():
+    vectors = clustered(40_000, 256)
+    axes = principal_axes(vectors)
+    assert are_orthonormal(axes)
+    assert len(axes) <= 64
+    assert np.linalg.norm(vectors @ axes.T) ** 2 >= 0.93 * len(vectors)
+    kept = Leading(axes, quantize_leading(axes, vectors)).contenders(np.arange(len(vectors)), vectors[3], 20)
+    assert 20 <= len(kept) < 2000
+
+
+def test_axes_that_are_no_basis_are_known_for_it():
+    axes = np.eye(5, 8, dtype=np.float32)
+    assert are_orthonormal(axes)
+    for wrong in (axes * 1.001, np.full((5, 8), np.nan, np.float32), axes[[0, 0]]):
+        assert not are_orthonormal(wrong)
+
+
+@pytest.mark.parametrize("damaged", [np.nan, np.inf, 1e30])
+def test_a_row_that_is_not_of_unit_length_is_always_looked_at_again(damaged):
+    vectors = np.eye(4, dtype=np.float32)
+    vectors[2, 1] = damaged
+    axes = np.eye(2, 4, dtype=np.float32)
+    kept = Leading(axes, quantize_leading(axes, vectors)).contenders(np.arange(4), vectors[0], 1)
+    assert 2 in kept
+    assert 0 in kept
+
+
+def test_no_rows_have_no_contenders():
+    axes = np.eye(2, 4, dtype=np.float32)
+    led = Leading(axes, quantize_leading(axes, np.eye(4, dtype=np.float32)))
+    assert len(led.contenders(np.empty(0, np.intp), np.ones(4, np.float32), 5)) == 0

@@ -1,0 +1,263 @@
+"""Ask a store random and hostile questions, with all options combined at random: `scripts/hurt queries`.
+
+Each question is drawn from its own seed, `SEED/NUMBER`, and asked in this process (`kb.KnowledgeBase`), so that a fault is seen as it is
+raised. Counted as faults:
+
+    error      anything is raised but "the query is empty"; or the answer is no JSON, has more hits than were asked for, or a score
+               that is no share
+    slow       it takes more than 20 times the median of its mode; what was slow is asked again, and its least time counts. Times
+               are of the processor, over all threads, since a busy machine says nothing of a question
+
+Without --store it is the store of `scripts/bench search`, 22,000 chunks, where that was made, else one made of this project's documents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import traceback
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from time import monotonic, process_time
+from typing import Any, NamedTuple
+
+import msgspec
+from bench_store import cache, made_of
+
+from hurting.arena import load, quick_folder
+from kb import KnowledgeBase
+from kb.detect import supported_types
+from kb.errors import BadRequest
+
+SLOW = 20
+"""Times the median."""
+AGAIN = 3
+MODES = ("hybrid", "keyword", "semantic")
+SHARES = (3, 5, 1)
+"""How often each mode is asked for: one without a model's work is ten times as cheap."""
+
+SYNTAX = (
+    '"', "'", "-", "--", "+", "(", ")", "[", "]", "{", "}", "*", "?", "~", "^", ":", "\\", "/", "AND", "OR", "NOT", "NEAR", "TO", "title:", "text:", "_id:", "^2", "~1", "&&", "||", "<", ">",
+    "'; DROP TABLE documents; --", "%s", "%00", "${x}", "../../etc/passwd", "\u201c", "\u201d", "\u00ab", ".NET", "C++", "C#", "--force", "-l", "utf-8", "a.b.c", "a_b", "snakeCase", "::", "=>",
+)  # fmt: skip
+STRANGE = (
+    "\0", "\t", "\n", "\r", "\x1b[31m", "\x7f", "\x85", "\u00a0", "\u00ad", "\u0301", "\u200b", "\u200d", "\u202e", "\u2028", "\ufeff", "\ufffd", "\ufffe", "\uffff", "\ud800", "\udfff", "\U0001f600",
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0010ffff", "\ufdfa", "\u0130", "\u1e9e", "\u00df", "\ufb01", "\u2126", "\uac00", "\u1100\u1161", "日本語", "中文", "ไทย", "العربية", "עברית", "हिन्दी", "e\u0301",
+)  # fmt: skip
+CLASSES: tuple[tuple[int, int], ...] = (
+    (0x20, 0x7F), (0xA0, 0x250), (0x300, 0x370), (0x370, 0x530), (0x590, 0x700), (0x900, 0xE80), (0x2000, 0x2C00), (0x3040, 0x3100), (0x4E00, 0x9FFF),
+    (0xAC00, 0xD7A4), (0xD800, 0xE000), (0xF900, 0x10000), (0x1F300, 0x1FAFF), (0, 0x110000),
+)  # fmt: skip
+
+
+def of_words(chances: Random, words: Sequence[str]) -> str:
+    return " ".join(chances.choices(words, k=chances.choice((1, 2, 3, 5, 8, 12, 30))))
+
+
+def of_phrases(chances: Random, words: Sequence[str]) -> str:
+    parts = [" ".join(chances.choices(words, k=chances.choice((1, 2, 4, 9)))) for _ in range(chances.randint(1, 5))]
+    return " ".join(chances.choice(('"{}"', '-"{}"', "-{}", "{}", '"{}', '{}"')).format(part) for part in parts)
+
+
+def of_syntax(chances: Random, words: Sequence[str]) -> str:
+    parts = chances.choices((*SYNTAX, *SYNTAX, *words[:60]), k=chances.randint(1, 25))
+    return chances.choice(("", " ")).join(parts)
+
+
+def of_characters(chances: Random, _words: Sequence[str]) -> str:
+    first, end = chances.choice(CLASSES)
+    return "".join(chr(chances.randrange(first, end)) for _ in range(chances.choice((1, 3, 20, 200))))
+
+
+def of_strangeness(chances: Random, words: Sequence[str]) -> str:
+    return "".join(chances.choices((*STRANGE, " ", *words[:20]), k=chances.randint(1, 30)))
+
+
+def damaged(chances: Random, words: Sequence[str]) -> str:
+    letters = list(of_words(chances, words))
+    for _ in range(chances.randint(1, 5)):
+        letters.insert(chances.randrange(len(letters) + 1), chances.choice((*SYNTAX, *STRANGE)))
+    return "".join(letters)
+
+
+def too_long(chances: Random, words: Sequence[str]) -> str:
+    """What somebody pastes, or tries."""
+    way, length = chances.randrange(8), chances.choice((300, 2000, 20_000))
+    return (
+        lambda: " ".join(chances.choices(words, k=length // 5)),
+        lambda: chances.choice((*words[:20], "a", "日", "\u0301")) * length,
+        lambda: f'"{" ".join(chances.choices(words, k=length // 8))}"',
+        lambda: " ".join(f"-{word}" for word in chances.choices(words, k=length // 8)),
+        lambda: " ".join(f'"{word}"' for word in chances.choices(words, k=length // 8)),
+        lambda: '"' * length,
+        lambda: chances.choice(("-a ", "a_b.", "(", "a/", "C++ ", ".", "A")) * length,
+        lambda: "_".join(chances.choices(words, k=length // 8)),
+    )[way]()
+
+
+KINDS: tuple[Callable[[Random, Sequence[str]], str], ...] = (
+    of_words, of_words, of_words, of_phrases, of_phrases, of_syntax, of_characters, of_strangeness, damaged, damaged,
+)  # fmt: skip
+LONG_SHARE = 0.005
+PLAIN_SHARE = 0.3
+"""Without any option."""
+
+
+class Asked(NamedTuple):
+    """A question, all of it from its seed."""
+
+    seed: str
+    query: str
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, seed: str, words: Sequence[str]) -> Asked:
+        chances = Random(seed)
+        query = (too_long if chances.random() < LONG_SHARE else chances.choice(KINDS))(chances, words)
+        [mode] = chances.choices(MODES, SHARES)
+        plain = chances.random() < PLAIN_SHARE
+        return cls(seed, query, {"mode": mode, **({} if plain else options(chances, words))})
+
+    @property
+    def load(self) -> str:
+        """What is asked for, as far as it decides how much is to be done."""
+        return (
+            f"{self.options['mode']}, {1 + len(self.options.get('also', ()))} queries"
+            if "also" in self.options
+            else self.options["mode"]
+        )
+
+
+def options(chances: Random, words: Sequence[str]) -> dict[str, Any]:
+    strange = of_strangeness(chances, words)
+    given: dict[str, Callable[[], Any]] = {
+        "top": lambda: chances.choice((1, 2, 10, 50, 1000)),
+        "tags": lambda: [chances.choice(("a", "new", strange))],
+        "types": lambda: chances.sample([*supported_types(), "note"], chances.randint(1, 4)),
+        "path": lambda: chances.choice(("/", ".", "*.txt", "**/*", "[", "[!a-", "*" * 60 + "b", "~", "/tmp/", "00", strange.replace("\0", ""))),
+        "since": lambda: chances.choice(("2020", "2026-01", "2026-11-29", "2026-11-29T12:00:00+14:00", "0001-01-01")),
+        "before": lambda: chances.choice(("2027", "2026-12", "9999-12-31", "2026-11-29T00:00:00Z")),
+        "roles": lambda: [chances.choice(("user", "assistant", strange))],
+        "meta": lambda: {chances.choice(("colour", strange or "x")): chances.choice(("red", strange))},
+        "min_score": lambda: chances.choice((0.0, 0.3, 0.99, 1.0)),
+        "per_document": lambda: chances.choice((1, 2, 100)),
+        "group": lambda: True,
+        "explain": lambda: True,
+        "also": lambda: [chances.choice(KINDS)(chances, words) or "x" for _ in range(chances.randint(1, 2))],
+    }  # fmt: skip
+    chosen = {name: given[name]() for name in given if chances.random() < 0.2}
+    if "group" in chosen:
+        chosen.pop("per_document", None)
+    return chosen
+
+
+class Asking:
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.times: defaultdict[str, list[tuple[float, Asked]]] = defaultdict(list)
+        self.became: Counter[str] = Counter()
+        self.faults = 0
+
+    def ask(self, asked: Asked) -> None:
+        started = process_time()
+        try:
+            answer = self.kb.search(asked.query, **asked.options)
+            how, fault = "answered" if hits_of(answer) else "answered: nothing found", wrong(answer, asked)
+        except BadRequest as error:
+            how, fault = "refused as empty", "" if "the query is empty" in error.message else str(error)
+        except Exception:  # noqa: BLE001  each is a fault of the product
+            how, fault = "error", traceback.format_exc()[-1500:]
+        self.times[asked.load].append((process_time() - started, asked))
+        self.became[how] += 1
+        if fault:
+            self.say(asked, fault)
+
+    def say(self, asked: Asked, fault: str) -> None:
+        self.faults += 1
+        print(f"  FAULT {asked.seed} {asked.query[:80]!a} {ascii(asked.options)[:300]}: {fault}", flush=True)
+
+    def judge_times(self) -> None:
+        """Say how slow the slowest are, and fault those beyond the bound that are so again."""
+        for name, times in sorted(self.times.items()):
+            median = statistics.median(took for took, _ in times)
+            slowest = sorted(times, key=lambda each: -each[0])[:20]
+            least = [
+                (min(took, *(self._again(asked) for _ in range(AGAIN))) if took > SLOW * median / 2 else took, asked)
+                for took, asked in slowest
+            ]
+            worst = max(least, key=lambda each: each[0])
+            print(
+                f"{name:<22} {len(times):>6}: median {median * 1000:.1f} ms, slowest {worst[0] * 1000:.1f} ms,"
+                f" {worst[0] / median:.1f} times the median ({worst[1].seed})"
+            )
+            for took, asked in least:
+                if took > SLOW * median:
+                    self.say(asked, f"slow: {took * 1000:.0f} ms, {took / median:.0f} times the median")
+
+    def _again(self, asked: Asked) -> float:
+        started = process_time()
+        with suppress(Exception):  # which was said when it was asked first
+            self.kb.search(asked.query, **asked.options)
+        return process_time() - started
+
+
+def hits_of(answer: Any) -> Sequence[Any]:
+    return answer.fused if hasattr(answer, "fused") else answer.results
+
+
+def wrong(answer: Any, asked: Asked) -> str:
+    try:
+        msgspec.json.encode(answer)
+    except (UnicodeEncodeError, ValueError) as error:
+        return f"no JSON: {error}"
+    hits = hits_of(answer)
+    if len(hits) > asked.options.get("top", 10):
+        return f"{len(hits)} hits"
+    bad = [hit.score for hit in hits if not 0 <= hit.score <= 1]
+    return f"scores {bad[:3]}" if bad else ""
+
+
+def words_of(kb: KnowledgeBase) -> list[str]:
+    """Words that the store holds, in the order of their first use."""
+    texts = [kb.get(document.document_id).text for document in kb.list().documents[:40]]
+    return list(dict.fromkeys(word for text in texts for word in text.split()))[:4000]
+
+
+def store_in(folder: Path) -> Path:
+    made = cache() / f"search-{__import__('hashlib').sha256(made_of().encode()).hexdigest()[:12]}"
+    if (made / "complete").exists():
+        return made / "store"
+    with KnowledgeBase.open(folder / "store") as kb:
+        kb.add(Path(__file__).parents[2] / "docs", recursive=True, tags=["new"], meta={"colour": "red"})
+    return folder / "store"
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="scripts/hurt queries", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--queries", type=int, default=100_000)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="end after so many")
+    parser.add_argument("--store", type=Path, help="a store's folder")
+    parser.add_argument("--again", metavar="SEED/NUMBER", help="this one question")
+    arguments = parser.parse_args(words)
+    load()
+    until = monotonic() + arguments.minutes * 60
+    with quick_folder() as folder, KnowledgeBase.open(arguments.store or store_in(folder)) as kb:
+        asking, known = Asking(kb), words_of(kb)
+        for _ in range(3):
+            kb.search("what is loaded first")
+        numbers = range(arguments.queries)
+        for seed in [arguments.again] if arguments.again else [f"{arguments.seed}/{number}" for number in numbers]:
+            if monotonic() > until:
+                break
+            asking.ask(Asked.of(seed, known))
+        asking.judge_times()
+    said = ", ".join(f"{number} {how}" for how, number in sorted(asking.became.items()))
+    print(f"{sum(asking.became.values())} queries: {said}; {asking.faults} faults")
+    return 1 if asking.faults else 0

@@ -6,42 +6,56 @@ anything is appended, and whatever is missing or makes no sense is damage to the
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
 
 from index import columns
 from index.columns import AXES, LEADING_COLUMNS
-from index.leading import Axes, Parts, are_orthonormal, principal_axes, quantize_leading
+from index.leading import Axes, Parts, principal_axes, quantize_leading
 
 LEAST_ROWS = 60_000
 """Below, the second look takes what the first one saves."""
 ROWS_AT_ONCE = 8192
 
 
-def made(folder: Path, epoch: int, rows: int, dim: int) -> int:
-    """Write the files of an epoch that has none yet, if they are worth it; returns how many dimensions lead, 0 if none."""
+class Led(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the matrix's header says of these files."""
+
+    dims: Annotated[int, msgspec.Meta(ge=1)]
+    """How many dimensions lead."""
+    crc: int
+    """CRC-32 of the axes: to prove that they are a basis takes too long for every opening."""
+
+
+def made(folder: Path, epoch: int, rows: int, dim: int) -> Led | None:
+    """Write the files of an epoch that has none yet, where they are worth it."""
     if rows < LEAST_ROWS:
-        return 0
+        return None
     axes = principal_axes(columns.map_column(columns.VECTORS, folder, epoch, (rows, dim)))
     for column in (AXES, *LEADING_COLUMNS):
         column.path(folder, epoch).unlink(missing_ok=True)  # of a writer that was killed before its header
     columns.write(folder, epoch, (AXES,), [(axes,)])
     _append(folder, epoch, axes, 0, rows)
-    return len(axes)
+    return Led(len(axes), zlib.crc32(axes.data))
 
 
-def extend(folder: Path, epoch: int, leading: int, known: int, rows: int, dim: int) -> None:
+def extend(folder: Path, epoch: int, led: Led, known: int, rows: int, dim: int) -> None:
     """Append the rows from `known` on."""
-    columns.truncate(folder, epoch, known, leading, LEADING_COLUMNS)
-    _append(folder, epoch, columns.map_column(AXES, folder, epoch, (leading, dim)), known, rows)
+    columns.truncate(folder, epoch, known, led.dims, LEADING_COLUMNS)
+    _append(folder, epoch, columns.map_column(AXES, folder, epoch, (led.dims, dim)), known, rows)
 
 
-def open_leading(folder: Path, epoch: int, leading: int, rows: int, dim: int) -> tuple[Axes, Parts]:
-    """Map the files. Raises OSError or ValueError where one is missing, short, or no basis."""
-    axes = columns.map_column(AXES, folder, epoch, (leading, dim))
-    if not are_orthonormal(axes):
-        raise ValueError(f"{AXES.path(folder, epoch).name} is no basis")
-    return axes, Parts(*(columns.map_column(one, folder, epoch, one.shape(rows, leading)) for one in LEADING_COLUMNS))
+def open_parts(folder: Path, epoch: int, led: Led, rows: int, dim: int) -> tuple[Axes, Parts]:
+    """Map the files. Raises OSError or ValueError where one is missing or short, or the axes are not as they were written."""
+    axes = columns.map_column(AXES, folder, epoch, (led.dims, dim))
+    if zlib.crc32(np.ascontiguousarray(axes).data) != led.crc:
+        raise ValueError(f"{AXES.path(folder, epoch).name} is not as it was written")
+    return axes, Parts(*(columns.map_column(one, folder, epoch, one.shape(rows, led.dims)) for one in LEADING_COLUMNS))
 
 
 def _append(folder: Path, epoch: int, axes: Axes, first: int, end: int) -> None:

@@ -28,7 +28,8 @@ from index.atomic import replace_file
 from index.columns import Batches, Ids, Vectors
 from index.errors import ProjectionDamaged
 from index.grouped import Groups, Scorer
-from index.leading import Leading, Parts, holds
+from index.leading import Axes, Leading, Parts, holds
+from index.leads import Led
 from index.watermark import Watermark
 
 DEAD = 0
@@ -52,8 +53,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """How much of a chunk's neighbours is in its row."""
     windows: int = 0
     """Words a window; 0: chunks have one row each."""
-    leading: int = 0
-    """Dimensions that a first look reads; 0: there is none, since rows are few."""
+    leading: Led | None = None
+    """What a first look reads; None where rows are few."""
     seq: int
     token: int
 
@@ -76,12 +77,13 @@ class Nearest(msgspec.Struct, frozen=True):
 class Matrix:
     """The rows of one epoch, as they were when it was opened: what a writer appends or kills later is not seen."""
 
-    def __init__(self, folder: Path, header: Header, rows: columns.Rows, leading: Leading | None) -> None:
+    def __init__(self, folder: Path, header: Header, rows: columns.Rows, leading: tuple[Axes, Parts] | None) -> None:
         self.folder = folder
         self.header = header
         self.rows = rows
         """Mapped and read-only; `ids`, which a writer changes in place, is a copy."""
         self.leading = leading
+        """The files of `index.leads`, mapped."""
 
     @classmethod
     def open(cls, folder: Path) -> Matrix:
@@ -168,8 +170,8 @@ class Matrix:
         return np.concatenate([ids, others.chunk_ids]), scores, len(admitted.chunk_ids)
 
     def _contenders(self, rows: quantized.Rows, query: Vectors, limit: int) -> quantized.Rows:
-        if self.leading and len(rows) * FEW > self.header.rows:
-            rows = self.leading.contenders(rows, query, limit)
+        if self._led and len(rows) * FEW > self.header.rows:
+            rows = self._led.contenders(rows, query, limit)
         return quantized.contenders(self._coded, rows, query, limit) if len(rows) > max(limit, PLAIN_ROWS) else rows
 
     def _scores(self, rows: quantized.Rows, query: Vectors) -> Vectors:
@@ -179,16 +181,18 @@ class Matrix:
         """Of each row, whether all that a search looks at before its vector is true of that."""
         vectors = self.vectors[part]
         true = quantized.holds(vectors, self.rows.codes[part], self.rows.bounds[part])
-        if self.header.leading:
-            axes, parts = leads.open_leading(
-                self.folder, self.header.epoch, self.header.leading, self.header.rows, self.header.dim
-            )
+        if self.leading:
+            axes, parts = self.leading
             true &= holds(axes, vectors, Parts(parts.codes[part], parts.bounds[part], parts.rests[part]))
         return true
 
     @cached_property
     def _coded(self) -> quantized.Coded:
         return quantized.Coded(self.rows.codes, self.rows.bounds)
+
+    @cached_property
+    def _led(self) -> Leading | None:
+        return Leading(*self.leading) if self.leading else None
 
     @cached_property
     def _live(self) -> quantized.Rows:
@@ -224,7 +228,7 @@ class Matrix:
         self._kill(np.concatenate(outdated))
         leading = self.header.leading or leads.made(self.folder, epoch, rows, dim)
         if self.header.leading:
-            leads.extend(self.folder, epoch, leading, self.header.rows, rows, dim)
+            leads.extend(self.folder, epoch, self.header.leading, self.header.rows, rows, dim)
         header = msgspec.structs.replace(
             self.header, rows=rows, leading=leading, seq=watermark.seq, token=watermark.token
         )
@@ -294,10 +298,10 @@ def unlink_orphans(folder: Path, header: Header) -> None:
             path.unlink()
 
 
-def _leading(folder: Path, header: Header) -> Leading | None:
-    if not header.leading:
+def _leading(folder: Path, header: Header) -> tuple[Axes, Parts] | None:
+    if header.leading is None:
         return None
-    return Leading(*leads.open_leading(folder, header.epoch, header.leading, header.rows, header.dim))
+    return leads.open_parts(folder, header.epoch, header.leading, header.rows, header.dim)
 
 
 def read_header(folder: Path) -> Header:

@@ -68,7 +68,7 @@ def leftovers(trial: Path, command: list[str]) -> Iterator[str]:
     """Files of no use to anybody, jobs that nobody does, and a secret that was to go."""
     segments = {path.name for path in segment_files(trial / "lexical")}
     header = read_header(trial / "matrix")
-    rows = {"header.json"} | columns.file_names(header.epoch, leading=header.leading > 0)
+    rows = {"header.json"} | columns.file_names(header.epoch, leading=header.leading is not None)
     for path in sorted(trial.rglob("*")):
         within, *rest = path.relative_to(trial).parts
         if not rest:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_quantized import matrices
 
 from index import leading
-from index.leading import Leading, Parts, are_orthonormal, holds, principal_axes, quantize_leading
+from index.leading import Leading, Parts, holds, principal_axes, quantize_leading
 
 
 def some_axes(vectors, count, seed):
@@ -93,18 +93,11 @@ def test_blocks_and_threads_meet_without_a_gap(monkeypatch, at_once):
 def test_the_axes_hold_most_of_the_rows_in_fewer_dimensions_and_few_rows_are_left():
     vectors = clustered(40_000, 256)
     axes = principal_axes(vectors)
-    assert are_orthonormal(axes)
+    assert np.linalg.norm(axes.astype(np.float64) @ axes.T - np.eye(len(axes)), 2) <= leading.ORTHONORMAL / 4
     assert len(axes) <= 64
     assert np.linalg.norm(vectors @ axes.T) ** 2 >= 0.93 * len(vectors)
     kept = Leading(axes, quantize_leading(axes, vectors)).contenders(np.arange(len(vectors)), vectors[3], 20)
     assert 20 <= len(kept) < 2000
-
-
-def test_axes_that_are_no_basis_are_known_for_it():
-    axes = np.eye(5, 8, dtype=np.float32)
-    assert are_orthonormal(axes)
-    for wrong in (axes * 1.001, np.full((5, 8), np.nan, np.float32), axes[[0, 0]]):
-        assert not are_orthonormal(wrong)
 
 
 @pytest.mark.parametrize("damaged", [np.nan, np.inf, 1e30])

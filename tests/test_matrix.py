@@ -289,7 +289,7 @@ def nearest_of(index, expected, query):
 
 
 def test_few_rows_have_no_files_for_it(ten, folder):
-    assert ten.header.leading == 0
+    assert ten.header.leading is None
     assert {path.name for path in folder.iterdir()} == {"header.json", *FILES}
 
 
@@ -301,7 +301,7 @@ def test_a_matrix_that_grows_is_given_them_and_answers_alike(monkeypatch, folder
     for number, (first, end) in enumerate([(150, 199), (199, 201), (201, 500)], 2):
         added = [(ids_from(first + 1, end - first), vectors[first:end])]
         index = index.apply(added, NOTHING, Watermark(number, number))
-        assert (index.header.leading > 0) == (end >= 200)
+        assert (index.header.leading is not None) == (end >= 200)
         for query in rows(5, seed=7):
             nearest_of(index, vectors[:end], query)
     assert index.is_coded_truly(slice(0, 500)).all()
@@ -314,7 +314,7 @@ def test_a_torn_tail_of_them_is_cut_and_written_anew(led, folder):
     index = led.apply([(ids_from(301, 50), rows(350)[300:])], NOTHING, Watermark(2, 2))
     assert index.is_coded_truly(slice(0, 350)).all()
     for column in columns.LEADING_COLUMNS:
-        assert column.path(folder, 1).stat().st_size == column.size_bytes(350, index.header.leading)
+        assert column.path(folder, 1).stat().st_size == column.size_bytes(350, index.header.leading.dims)
 
 
 def test_what_a_writer_left_that_was_killed_before_its_header_is_written_anew(monkeypatch, folder):

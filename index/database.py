@@ -30,6 +30,8 @@ DISK_ERRNO = frozenset({
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM,
     errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.ESTALE, errno.ETIMEDOUT,  # of network file systems
 })  # fmt: skip
+WRITER_CACHE_KB = 32_000
+"""The indexes by hash and path are written all over: with SQLite's own 2 MB a transaction writes the same pages again and again."""
 BUSY_TIMEOUT_S = 10.0
 """How long SQLite itself waits for its own short locks (a checkpoint); writers are kept apart by `lock`."""
 
@@ -44,6 +46,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KB}")
     return connection
 
 

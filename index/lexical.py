@@ -146,6 +146,14 @@ class Lexical:
         with _damage_reported(self.folder):
             return int(self._index.searcher().num_docs)
 
+    def dead_count(self) -> int:
+        """Deleted chunks that still take room: tantivy drops them where it merges their segment."""
+        try:
+            segments = msgspec.json.decode((self.folder / META).read_bytes())["segments"]
+            return sum(segment["deletes"]["num_deleted_docs"] for segment in segments if segment["deletes"])
+        except (OSError, msgspec.DecodeError, TypeError, KeyError) as error:
+            raise LexicalDamaged(f"the lexical index in {self.folder} cannot be read: {error}") from error
+
     def chunk_ids(self) -> list[int]:
         """Every chunk in the index, ascending."""
         with _damage_reported(self.folder):

@@ -155,11 +155,10 @@ class _Run:
 
     def end(self) -> None:
         """Leave nothing behind that works for nobody."""
-        if not self.flying:
-            return
-        with suppress(OSError, TimeoutError, RuntimeError):
-            self.client.cancel([flight.future for flight in self.flying if flight.future], force=True)
-            self.client.run(stop, self.name, workers=list(self.threads), on_error="ignore", wait=True)
+        with suppress(ClusterFailed, OSError, TimeoutError, RuntimeError):  # it may be lost
+            if self.flying:
+                self.client.cancel([flight.future for flight in self.flying if flight.future], force=True)
+            self._run(list(self.threads), stop, self.name)
 
     def _fit(self, workers: list[str]) -> set[str]:
         """Those that can do the work; the others are said, each in one line."""

@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -116,9 +116,8 @@ def work(task: Task) -> Answer:
 
 
 def stop(run: str) -> None:
-    """Nobody waits for the files of this run any more: end the processes that read them."""
-    for future in tuple(_flying[run]):
-        future.cancel()  # type: ignore[no-untyped-call]
+    """Nobody waits for files of this run any more: end the processes that read them, and all where no other run is left."""
+    _reading.stop(run)
 
 
 def _done(task: Task, path: str) -> Outcome:
@@ -128,8 +127,7 @@ def _done(task: Task, path: str) -> Outcome:
         options=_own_options(task.job.options),
         tokenizer_path=str(_model(task.asked).tokenizer),
     )
-    future = _pool().schedule(read_and_chunk, job, task.timeout_s)
-    _flying[task.run].add(future)
+    future = _reading.schedule(task.run, job, task.timeout_s)
     try:
         _, outcome = Pool.outcome(job, future, task.timeout_s)
     except CancelledError:
@@ -199,21 +197,34 @@ def _scratch() -> Path:
     return Path(tempfile.mkdtemp(prefix="kb-", dir=get_worker().local_directory))
 
 
-def _pool() -> Pool:
-    """As many reading processes as this worker does tasks at once."""
-    from distributed import get_worker
+class _Reading:
+    """The processes that read here: as many as this worker does tasks at once, from the first file on until no run is left."""
 
-    with _one_at_a_time:
-        return _pool_of(get_worker().state.nthreads)
+    def __init__(self) -> None:
+        self._pool: Pool | None = None
+
+    def schedule(self, run: str, job: Job, timeout_s: float) -> ProcessFuture[Outcome]:
+        from distributed import get_worker
+
+        with _one_at_a_time:
+            if self._pool is None:
+                # An engine's guardian starts workers as daemons, which may not have children. Ours end with the pipe to their parent.
+                multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # noqa: SLF001
+                self._pool = Pool.started(get_worker().state.nthreads)
+            future = self._pool.schedule(read_and_chunk, job, timeout_s)
+            _flying[run].add(future)
+            return future
+
+    def stop(self, run: str) -> None:
+        with _one_at_a_time:
+            for future in _flying.pop(run, ()):
+                future.cancel()  # type: ignore[no-untyped-call]
+            if self._pool is not None and not any(_flying.values()):
+                Thread(target=self._pool.end, daemon=True).start()  # the worker has other things to answer meanwhile
+                self._pool = None
 
 
-@cache
-def _pool_of(size: int) -> Pool:
-    # An engine's guardian starts workers as daemons, which may not have children. These end with the pipe to their parent.
-    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]  # noqa: SLF001
-    return Pool.started(size)
-
-
+_reading = _Reading()
 _flying: defaultdict[str, set[ProcessFuture[Outcome]]] = defaultdict(set)
 
 

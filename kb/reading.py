@@ -244,6 +244,11 @@ class Pool:
     def stop(self) -> None:
         self._pool.stop()  # type: ignore[no-untyped-call]
 
+    def end(self) -> None:
+        """Stop, and wait until the processes are gone."""
+        self.stop()
+        self._pool.join()
+
     @staticmethod
     def outcome(job: Job, future: ProcessFuture[Outcome], timeout_s: float) -> tuple[Job, Outcome]:
         from pebble import ProcessExpired

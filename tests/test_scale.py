@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 import small_store
 
-from index import documents, store
+from index import documents, projections, store
+from index.lexical import Lexical
+from kb.compact import compact, is_worth_indexing_anew
 from kb.status import waiting_count
+from models import session
+from models.errors import ModelUnusable
 
 
 def steps_of(data_dir, ask) -> int:
@@ -52,3 +57,32 @@ def test_that_nothing_waits_is_known_without_looking_at_every_text(tmp_path):
     """`kb status` looked up every text in the vectors: 0.7 s of work at a million chunks."""
     few, many = (steps_of(filled(tmp_path / str(size), size), waiting_count) for size in (5, 200))
     assert few == many < 50
+
+
+@pytest.mark.parametrize(
+    ("live", "dead", "worth"), [(50_000, 0, True), (1_000_000, 100_000, False), (1_000_000, 250_000, True)]
+)
+def test_a_large_index_of_words_is_made_anew_only_where_that_gives_much_back(live, dead, worth):
+    assert is_worth_indexing_anew(live, dead) == worth
+
+
+def test_deleted_chunks_are_counted_until_the_index_of_words_is_made_anew(tmp_path):
+    data_dir = filled(tmp_path, 20)
+    with store.writing(data_dir) as writer, writer.transaction():
+        documents.delete(writer.connection, [1, 2, 3])
+    folder = projections.lexical_folder(data_dir)
+    assert (Lexical.open_reader(folder).count(), Lexical.open_reader(folder).dead_count()) == (17, 3)
+
+    compact(data_dir, vacuum=False, lock_timeout_s=5)
+    assert (Lexical.open_reader(folder).count(), Lexical.open_reader(folder).dead_count()) == (17, 0)
+
+
+def test_cuda_is_used_where_onnxruntime_has_it_and_asked_for_in_one_line_where_not():
+    import onnxruntime
+
+    has_cuda = session.CUDA in onnxruntime.get_available_providers()
+    assert session.providers("cpu") == [session.CPU]
+    assert session.providers("auto") == ([session.CUDA, session.CPU] if has_cuda else [session.CPU])
+    if not has_cuda:
+        with pytest.raises(ModelUnusable, match=r"embedding\.device is cuda"):
+            session.providers("cuda")

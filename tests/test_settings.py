@@ -61,7 +61,7 @@ def test_every_setting_has_a_variable_of_its_own():
 def test_every_variable_is_read(tmp_path, key):
     values = {
         "search.default_format": "json", "search.daemon": "false", "search.fresh": "true", "search.rerank": "true", "search.fusion": "rrf", "search.semantic_weight": "0.25", "ingestion.enable_ocr": "never", "ingestion.pdf_engine": "pymupdf",
-        "embedding.provider": "ollama", "ingestion.keep_original": "true", "scrub.enabled": "false", "scrub.emails": "true",
+        "embedding.provider": "ollama", "embedding.device": "cpu", "ingestion.keep_original": "true", "scrub.enabled": "false", "scrub.emails": "true",
         "embedding.spinning": "false", "chunking.code.include_context": "true", "chunking.note.strategy": "whole",
         "chunking.pdf.strategy": "fixed", "chunking.markdown.strategy": "fixed", "chunking.code.strategy": "fixed",
     }  # fmt: skip

@@ -7,6 +7,7 @@ similar spelling of it shows as found nowhere.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from index import terms
 from index.fields import NAMES, TEXT
@@ -19,7 +20,7 @@ from kb.wire_search import ExplainedList, ExplainedRerank, Explanation, HitSourc
 DIGITS = 9
 """More than scores have, so that the parts add up to the score in all of its digits."""
 
-Field = tuple[tuple[str, ...], frozenset[str]]
+Field = tuple[str, frozenset[str]]
 """The words of a text in their order as the index has them, and its identifiers."""
 
 
@@ -91,20 +92,29 @@ def _field(text: str) -> Field:
 def _is_in(term: Word | Phrase, field: Field) -> bool:
     tokens, names = field
     if isinstance(term, Phrase):
-        return _has_run(tokens, _tokens(term.text))
-    return bool(names.intersection(NAMES.analyze(term.whole))) or any(
-        _has_run(tokens, _tokens(form)) for form in (*term.spellings, *term.loose)
+        return _has_run(tokens, _asked_tokens(term.text))
+    return bool(names.intersection(_asked_names(term.whole))) or any(
+        _has_run(tokens, _asked_tokens(form)) for form in (*term.spellings, *term.loose)
     )
 
 
-def _tokens(text: str) -> tuple[str, ...]:
-    return tuple(TEXT.analyze(terms.spaced(text)))
+def _tokens(text: str) -> str:
+    """Each between line ends, which no token holds: so a run of them is a part of the string."""
+    return "".join(f"\n{token}\n" for token in TEXT.analyze(terms.spaced(text)))
 
 
-def _has_run(tokens: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+# A thousand hits may be explained, and each asks the same of the same words.
+_asked_tokens = lru_cache(maxsize=1024)(_tokens)
+
+
+@lru_cache(maxsize=1024)
+def _asked_names(text: str) -> frozenset[str]:
+    return frozenset(NAMES.analyze(text))
+
+
+def _has_run(tokens: str, wanted: str) -> bool:
     """Whether the words stand together, in this order."""
-    last = len(tokens) - len(wanted)
-    return bool(wanted) and any(tokens[at : at + len(wanted)] == wanted for at in range(last + 1))
+    return bool(wanted) and wanted in tokens
 
 
 def _rounded(number: float) -> float:

@@ -168,11 +168,10 @@ def unstorable(passages: Passages) -> str:
         return "a chunk without text"
     if any("\0" in chunk.embedded_text for chunk in passages.chunks):
         return "a NUL in a chunk"
-    counter = TokenCounter.load(shipped_tokenizer())
     for chunk in passages.chunks:
         if (
             chunk.token_count > MODEL_SEES
-        ):  # it is also counted by its characters, with white space between its parts left out
+        ):  # by its characters, white space between its parts included, which costs no tokens
             tokens, characters = counter().count(chunk.embedded_text), len(chunk.embedded_text)
             if tokens > MODEL_SEES or characters > 2 * MODEL_SEES * MOST_CHARACTERS_A_TOKEN:
                 return f"a chunk of {tokens} tokens, {characters} characters"

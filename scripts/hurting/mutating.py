@@ -90,7 +90,7 @@ MUTATORS: tuple[Mutator, ...] = (
 
 def mutated(chances: Random, kind: str, data: bytes, other: bytes) -> bytes:
     """A file of this kind damaged a few times; of an archive every other time what is in it, so that it can still be opened."""
-    if kind in ARCHIVES and chances.random() < 0.7:
+    if kind in ARCHIVES and zipfile.is_zipfile(io.BytesIO(data)) and chances.random() < 0.7:  # an encrypted one is none
         return _member_mutated(chances, data, other)
     if data[:1] in {b"{", b"["} and chances.random() < 0.5:
         return _values_mutated(chances, data)
@@ -167,6 +167,8 @@ def _altered(chances: Random, value: Any, share: float) -> Any:
 
 
 def _members(data: bytes) -> dict[str, bytes]:
+    if not zipfile.is_zipfile(io.BytesIO(data)):
+        return {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
 

@@ -71,7 +71,7 @@ def run(
             if had_its_turn and until == "empty":  # what came after its last look is another's
                 return
             if not patient:
-                raise StoreLocked(error.message, error.hint) from None
+                raise StoreLocked(*error.args) from None
             working.ending.wait(POLL_S)
             continue
         except StoreError as error:
@@ -83,8 +83,8 @@ def run(
             return
 
 
-class Held(StoreLocked):
-    """Somebody else works the queue off; told from a store that is being written, and said as a StoreLocked."""
+class Held(Exception):
+    """Somebody else works the queue off: the message and the hint of the StoreLocked as which it is said."""
 
 
 class Working:

@@ -7,7 +7,7 @@ anything is appended, and whatever is missing or makes no sense is damage to the
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +17,7 @@ import numpy as np
 from index import columns
 from index.columns import AXES, LEADING_COLUMNS
 from index.leading import Axes, Parts, principal_axes, quantize_leading
+from index.quantized import Rows
 
 LEAST_ROWS = 60_000
 """Below, the second look takes what the first one saves."""
@@ -48,6 +49,16 @@ def extend(folder: Path, epoch: int, led: Led, known: int, rows: int, dim: int) 
     """Append the rows from `known` on."""
     columns.truncate(folder, epoch, known, led.dims, LEADING_COLUMNS)
     _append(folder, epoch, columns.map_column(AXES, folder, epoch, (led.dims, dim)), known, rows)
+
+
+def copied(folder: Path, epoch: int, known: tuple[Axes, Parts], rows: Sequence[Rows]) -> Led | None:
+    """Write the files of the next epoch, of these rows as they are, unless they have become few."""
+    axes, parts = known
+    if sum(map(len, rows)) < LEAST_ROWS:
+        return None
+    columns.write(folder, epoch, (AXES,), [(axes,)])
+    columns.write(folder, epoch, LEADING_COLUMNS, ([one[some] for one in parts] for some in rows))
+    return Led(len(axes), zlib.crc32(np.ascontiguousarray(axes).data))
 
 
 def open_parts(folder: Path, epoch: int, led: Led, rows: int, dim: int) -> tuple[Axes, Parts]:

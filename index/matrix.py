@@ -35,6 +35,8 @@ from index.watermark import Watermark
 DEAD = 0
 PLAIN_ROWS = 1000
 """So many are scored as they are: to sort them out by their codes first takes as long (0.27 ms at 384 dimensions)."""
+ROWS_AT_ONCE = 8192
+"""Are copied: 25 MB at 768 dimensions."""
 FEW = 8
 """A filter that admits less than one row in so many is answered from all of their codes at once."""
 
@@ -235,6 +237,20 @@ class Matrix:
         _write_header(self.folder, header)
         return Matrix.open(self.folder)
 
+    def compacted(self, watermark: Watermark) -> Matrix:
+        """The next epoch, of the live rows as they are: a copy, where `rebuild` reads each vector again and makes all else of it.
+
+        The caller holds the writer lock.
+        """
+        epoch = _next_epoch(self.folder)
+        live = [self._live[first : first + ROWS_AT_ONCE] for first in range(0, len(self._live), ROWS_AT_ONCE)]
+        count = columns.write(self.folder, epoch, columns.COLUMNS, ([one[rows] for one in self.rows] for rows in live))
+        leading = leads.copied(self.folder, epoch, self.leading, live) if self.leading else None
+        header = msgspec.structs.replace(
+            self.header, epoch=epoch, rows=count, leading=leading, seq=watermark.seq, token=watermark.token
+        )
+        return publish(self.folder, header)
+
     def _only_new(self, batches: Batches, outdated: list[Ids]) -> Iterator[tuple[Ids, Vectors]]:
         """Without the rows that are here already; `outdated` gets the ids of those that are here otherwise."""
         present, rows = self._by_id
@@ -276,12 +292,16 @@ def rebuild(folder: Path, batches: Batches, *, dim: int, model: str, watermark: 
 
 def prepare(folder: Path, batches: Batches, *, dim: int, model: str, watermark: Watermark, windows: int = 0) -> Header:
     """The first half of `rebuild`: the files of the next epoch, which no header names yet."""
-    epoch = 1 + max((columns.epoch_of(path) for path in folder.iterdir()), default=0)
+    epoch = _next_epoch(folder)
     rows = columns.append(folder, epoch, dim, batches)
     return Header(
         epoch=epoch, rows=rows, dim=dim, model=model, neighbours=neighbours.WEIGHT, windows=windows,
         leading=leads.made(folder, epoch, rows, dim), seq=watermark.seq, token=watermark.token,
     )  # fmt: skip
+
+
+def _next_epoch(folder: Path) -> int:
+    return 1 + max((columns.epoch_of(path) for path in folder.iterdir()), default=0)
 
 
 def publish(folder: Path, header: Header) -> Matrix:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import tiny_model
 from crash_process import command_in, in_child
 
-from index import schema, store
+import kb.compact
+from index import leads, schema, store
 from kb import queue, settings
 from kb.candidates import Request
 
@@ -28,6 +29,8 @@ class Scenario(NamedTuple):
     change: Callable[[Path, Path], None]
     """What happens to the documents and the data folder in between."""
     command: tuple[str, ...]
+    is_of_many_rows: bool = False
+    """With what only a large store has: a first look at leading dimensions, rows that are copied."""
 
 
 def nothing(_documents: Path, _data: Path) -> None:
@@ -114,6 +117,10 @@ SCENARIOS = {
     "remove": Scenario((ADD,), nothing, ("remove", "documents/a.md", "documents/c.md", "-j")),
     "sync": Scenario((("source", "add", "documents", "-j"), ("sync", "-j")), rearrange, ("sync", "-j")),
     "compact": Scenario((ADD, ("remove", "documents/b.md", "-j")), nothing, ("compact", "--vacuum", "-j")),
+    "compact-many": Scenario(
+        (ADD, ("remove", "documents/b.md", "-j")), nothing, ("compact", "--vacuum", "-j"), is_of_many_rows=True
+    ),
+    "add-to-many": Scenario((ADD,), edit, (*ADD, "--replace"), is_of_many_rows=True),
     "reindex": Scenario((ADD,), nothing, ("reindex", "--model", "other-model", "-j")),
     "windows": Scenario((ADD,), want_windows, ("reindex", "-j")),
     "add-with-windows": Scenario((), edit_with_windows, (*ADD, "--replace")),
@@ -128,7 +135,9 @@ SCENARIOS = {
 
 
 def prepare(folder: Path, scenario: Scenario, data: Path) -> list[str]:
-    """Documents, models and the store as the command finds it; returns the command."""
+    """Documents, models and the store as the command finds it; returns the command. What is forked from here on knows how many are many."""
+    if scenario.is_of_many_rows:
+        kb.compact.FEW_CHUNKS, leads.LEAST_ROWS = 0, 1
     texts = {
         "a": "# One\n\nred alpha\n\n# Two\n\nred red green alpha beta\n",
         "b": "# Three\n\ngreen beta\n\n# Four\n\ngreen green red beta\n",

@@ -6,12 +6,20 @@ import pytest
 import small_store
 from small_store import document
 
+import kb.compact
 from index import database, documents, store, vectors
 from index.matrix import Matrix
 from index.query import parse
 from kb.compact import compact
 from kb.settings import Settings
 from kb.status import status
+
+
+@pytest.fixture(autouse=True, params=["few", "many"])
+def size(request, monkeypatch):
+    """A store whose indexes are made anew, and one whose rows are copied."""
+    if request.param == "many":
+        monkeypatch.setattr(kb.compact, "FEW_CHUNKS", 0)
 
 
 @pytest.fixture

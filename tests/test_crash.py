@@ -54,6 +54,8 @@ def killed(scenario, folder, *moments):
         ("append", 15),
         ("remove", 10),
         ("compact", 15),
+        ("compact-many", 15),
+        ("add-to-many", 20),
         ("reindex", 30),
         ("windows", 30),
         ("add-with-windows", 15),

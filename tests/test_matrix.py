@@ -346,6 +346,19 @@ def test_one_of_these_files_that_is_short_missing_or_false_is_known_for_it(led, 
         Matrix.open(folder)
 
 
+@pytest.mark.parametrize("dead", [0, 50, 150], ids=["none dead", "still many", "few left"])
+def test_compacted_it_has_the_live_rows_as_they_were(led, folder, dead):
+    led = led.apply([], ids_from(1, dead), Watermark(2, 2))
+    before = [led.search(query, 20) for query in rows(5, seed=7)]
+    index = led.compacted(Watermark(3, 3))
+    assert (index.header.rows, index.dead_count, index.header.watermark) == (300 - dead, 0, Watermark(3, 3))
+    assert [index.search(query, 20) for query in rows(5, seed=7)] == before
+    assert index.is_coded_truly(slice(0, 300 - dead)).all()
+    assert (index.header.leading is not None) == (300 - dead >= 200)
+    expected = {"header.json", *columns.file_names(2, leading=300 - dead >= 200)}
+    assert {path.name for path in folder.iterdir()} == expected
+
+
 def test_these_files_go_with_their_epoch(led, folder):
     matrix.rebuild(folder, [(ids_from(1, 10), rows(10))], dim=DIM, model="m", watermark=Watermark(2, 2))
     assert {columns.epoch_of(path) for path in folder.iterdir()} == {0, 2}

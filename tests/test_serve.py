@@ -101,7 +101,7 @@ def test_a_file_goes_in_is_found_read_and_had_back_and_is_gone_when_it_is_remove
 
     assert busy.ask("DELETE", f"/documents/{number}").json["chunks"] == 1
     assert busy.get(f"/documents/{number}").refused == (404, "NotFound")
-    assert busy.get("/search", query="cellar").json["results"] == []
+    assert busy.get("/search", query="cellar", tags=["fruit"]).json["results"] == []
 
 
 def test_a_passage_is_shown_as_a_picture(shared):

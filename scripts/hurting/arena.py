@@ -63,8 +63,8 @@ class Promised:
 class Arena:
     """`data` is the store as the command finds it, `trial` the copy that is hurt."""
 
-    def __init__(self, name: str, folder: Path, library: Path) -> None:
-        self.name, self.folder, self.library = name, folder, library
+    def __init__(self, name: str, folder: Path, killer: Path) -> None:
+        self.name, self.folder, self.killer = name, folder, killer
         self.data, self.trial, self.journal = folder / "data", folder / "trial", folder / "journal"
         folder.mkdir()
         os.chdir(folder)
@@ -80,7 +80,7 @@ class Arena:
         return int(in_child(lambda: self._counted(kinds)))
 
     def _counted(self, kinds: Kind) -> int:
-        armed = arm(self.library, self.trial, Action.COUNT, kinds=kinds)
+        armed = arm(self.killer, self.trial, Action.COUNT, kinds=kinds)
         if code := command_in(self.trial, self.command):
             raise RuntimeError(f"{self.command} ended with {code}")
         return armed.seen

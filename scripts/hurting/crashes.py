@@ -66,7 +66,7 @@ def die(arena: Arena, kill: Kill) -> tuple[bool, list[str]]:
 def _killed(arena: Arena, kill: Kill) -> int:
     arena.promised.watch()
     at = 1 + int(kill.at * arena.calls)
-    arm(arena.library, arena.trial, kill.action, at, journal=arena.journal if kill.takes_power else None)
+    arm(arena.killer, arena.trial, kill.action, at, journal=arena.journal if kill.takes_power else None)
     return command_in(arena.trial, arena.command)
 
 
@@ -114,9 +114,9 @@ def main(words: list[str]) -> int:
     load()
     until, done = monotonic() + arguments.minutes * 60, []
     with quick_folder() as folder:
-        library = compiled(folder)
+        killer = compiled(folder)
         for name, chosen in seeds(arguments, arguments.scenario or list(SCENARIOS)).items():
-            arena = Arena(name, folder / name, library)
+            arena = Arena(name, folder / name, killer)
             done.append(hurt(arena, [Kill.drawn(seed, arguments.power) for seed in chosen], until))
     killed, tried, powerless, faults = map(sum, zip(*done, strict=True))
     print(

@@ -85,7 +85,7 @@ def strike(arena: Arena, one: Strike) -> Struck:
 def _struck(arena: Arena, one: Strike, at: int) -> tuple[bool, int, str, str]:
     fault = FAULTS[one.name]
     arena.promised.watch()
-    armed = arm(arena.library, arena.trial, one.action, at, fault.kinds, error=fault.error)
+    armed = arm(arena.killer, arena.trial, one.action, at, fault.kinds, error=fault.error)
     return armed.has_struck, *answer_in(arena.trial, arena.command)
 
 
@@ -138,9 +138,9 @@ def main(words: list[str]) -> int:
     load()
     until, done = monotonic() + arguments.minutes * 60, []
     with quick_folder() as folder:
-        library = compiled(folder)
+        killer = compiled(folder)
         for name, chosen in seeds(arguments, arguments.scenario or list(SCENARIOS)).items():
-            done.append(hurt(Arena(name, folder / name, library), list(map(Strike.drawn, chosen)), until))
+            done.append(hurt(Arena(name, folder / name, killer), list(map(Strike.drawn, chosen)), until))
     count, bad = map(sum, zip(*done, strict=True))
     print(f"{count} faults of the disk; {bad} faults")
     return 1 if bad else 0

@@ -32,9 +32,9 @@ ENDS = {Exit.OK, Exit.PARTIAL, Exit.UNREADABLE}
 class Shrinking:
     """Documents in `documents`, made anew before each cut from `kept`; no store yet."""
 
-    def __init__(self, folder: Path, library: Path) -> None:
+    def __init__(self, folder: Path, killer: Path) -> None:
         os.chdir(folder)
-        self.library = library
+        self.killer = killer
         self.data, self.trial = folder / "data", folder / "trial"
         self.kept, self.documents = folder / "kept", folder / "documents"
         prepare(folder, Scenario((), lambda *_: None, ()), self.data)
@@ -47,7 +47,7 @@ class Shrinking:
         self.reads: int = in_child(self._counted)
 
     def _counted(self) -> int:
-        armed = arm(self.library, self.documents, Action.COUNT, kinds=Kind.READ)
+        armed = arm(self.killer, self.documents, Action.COUNT, kinds=Kind.READ)
         answer_in(self.trial, ADD)
         return armed.seen
 
@@ -61,7 +61,7 @@ class Shrinking:
         return found + in_child(lambda: list(self._wrong()))
 
     def _cut(self, at: int, size: int) -> tuple[int, str, str]:
-        arm(self.library, self.documents, Action.SHRINK, at, Kind.READ, shrunk_to=size)
+        arm(self.killer, self.documents, Action.SHRINK, at, Kind.READ, shrunk_to=size)
         return answer_in(self.trial, ADD)
 
     def _wrong(self) -> Any:

@@ -1,8 +1,8 @@
 """System calls of this process counted, cut short or refused at the n-th: `killer.c`, compiled and loaded.
 
-    library = compiled(folder)
+    killer = compiled(folder)
     if (pid := os.fork()) == 0:
-        arm(library, data_dir, Action.KILL, at=17)
+        arm(killer, data_dir, Action.KILL, at=17)
         ...
 
 What was armed cannot be taken off: it is for a process that ends soon. Only calls that touch files below the folder count.
@@ -62,34 +62,34 @@ def why_not() -> str:
 
 
 def compiled(folder: Path) -> Path:
-    library = folder / "killer.so"
-    command = ["cc", "-O2", "-fPIC", "-shared", "-o", library, SOURCE]
+    killer = folder / "killer.so"
+    command = ["cc", "-O2", "-fPIC", "-shared", "-o", killer, SOURCE]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
-    return library
+    return killer
 
 
 class Armed:
-    def __init__(self, library: ctypes.CDLL) -> None:
-        self._library = library
+    def __init__(self, killer: ctypes.CDLL) -> None:
+        self._killer = killer
 
     @property
     def seen(self) -> int:
         """Calls so far."""
-        return int(self._library.hurt_seen())
+        return int(self._killer.hurt_seen())
 
     @property
     def has_struck(self) -> bool:
-        return bool(self._library.hurt_has_struck())
+        return bool(self._killer.hurt_has_struck())
 
 
 def arm(
-    library: Path, below: Path, action: Action, at: int = 0, kinds: Kind = CHANGES, *,
+    killer: Path, below: Path, action: Action, at: int = 0, kinds: Kind = CHANGES, *,
     error: int = 0, shrunk_to: int = 0, journal: Path | None = None,
 ) -> Armed:  # fmt: skip
     """`at` counts from 1; `error` is the errno of a call that fails; `journal` an empty folder for `hurting.power`."""
-    loaded = ctypes.CDLL(str(library))
+    loaded = ctypes.CDLL(str(killer))
     loaded.hurt_seen.restype = ctypes.c_long
     loaded.hurt_arm.argtypes = [
         ctypes.c_char_p, ctypes.c_int, ctypes.c_long, ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_char_p,

@@ -103,7 +103,7 @@ def test_search_finds_passages_with_what_is_needed_to_cite_and_to_read_on(reader
         ({"before": "2001"}, set()),
         ({"since": "2001-01-01", "tags": ["work"]}, {"plan.txt"}),
     ],
-    ids=str,
+    ids=lambda value: str(sorted(value) if isinstance(value, set) else value),
 )
 @pytest.mark.parametrize("tool", ["search", "list", "similar"])
 def test_filters_narrow(tool, narrowed, found, reader):

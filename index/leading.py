@@ -59,7 +59,7 @@ SAMPLE_ROWS = 8192
 """Evenly spread, that the axes are made from: 48 MB at 768 dimensions."""
 ENERGY = 0.98
 """So much of the sample's squared length is in the leading dimensions, 288 of 384. The first 100 of a million then take 22 ms at the median and
-27 at most; at 0.94, 224 dimensions, 26 and 86: a vague query leaves up to 29 % of the rows to be looked at again, here 2 %."""
+27 at most; at 0.94, 224 dimensions, 28 and 86: a vague query leaves up to 29 % of the rows to be looked at again, here 2 %."""
 STEP_DIMS = 32
 """What the kernel reads at once."""
 LONGEST = 2.0

@@ -56,6 +56,7 @@ class Walk:
         self._wanted: Spec | None = None
         self._avoided = _identity(self.avoid)
         self._supported: dict[str, bool] = {}
+        """By what follows the last dot of a name; a name without one by itself, after a slash."""
 
     def files(self, paths: Sequence[Path]) -> Iterator[tuple[str, bool]]:
         """(absolute path, was it named by the user) of each file, each once.
@@ -141,7 +142,11 @@ class Walk:
         try:
             with os.scandir(descriptor) as listing:
                 entries = list(listing)
-            specs = [*specs, *specs_in(folder, {entry.name for entry in entries if entry.name[0] == "."})]
+            # Asked for by name: to look through those of all files takes longer.
+            specs = [
+                *specs,
+                *specs_in(folder, [name for name in IGNORE_FILES if os.access(name, os.F_OK, dir_fd=descriptor)]),
+            ]
             if self.is_ordered:
                 entries.sort(key=_name)
             found = self._look(folder, entries, specs)
@@ -161,6 +166,7 @@ class Walk:
         prefix = folder if folder.endswith("/") else f"{folder}/"
         has_rules, is_plain, supported = bool(self._excluded or specs), self._wanted is None, self._supported
         run: list[File] = []
+        keep = run.append
         found: list[list[File] | str] = [run]
         for entry in entries:
             name = entry.name
@@ -169,16 +175,17 @@ class Walk:
                 continue
             if entry.is_file(follow_symlinks=False):
                 # As `_takes` and `_add`, without the calls: this is what a scan of many files waits for.
-                dot = name.rfind(".")
-                if is_plain and supported.get(name[dot:] if dot > 0 else name):
+                _, dot, ending = name.rpartition(".")
+                if is_plain and dot and supported.get(ending):
                     try:
-                        run.append((path, entry.stat(follow_symlinks=False)))
+                        keep((path, entry.stat(follow_symlinks=False)))
                     except OSError as error:
                         self._miss(path, error)
                 elif self._takes(name, path):
                     self._add(run, entry, path)
             elif entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and self._leads_to_a_folder(entry, path)):
                 run = []
+                keep = run.append
                 found += [path, run]
             elif entry.is_symlink() and self._leads_to_a_file(entry, path):
                 self._add(run, entry, path)
@@ -209,8 +216,8 @@ class Walk:
 
     def _is_supported(self, name: str) -> bool:
         """Asked once for each extension: what a whole name says beyond it concerns files without one."""
-        dot = name.rfind(".")
-        known_by = name[dot:] if dot > 0 else name
+        _, dot, ending = name.rpartition(".")
+        known_by = ending if dot else f"/{name}"
         supported = self._supported.get(known_by)
         if supported is None:
             supported = self._supported[known_by] = type_of_name(Path(name)) is not None

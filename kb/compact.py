@@ -50,6 +50,7 @@ def compact(data_dir: Path, *, vacuum: bool, lock_timeout_s: float) -> CompactAn
             lexical = Lexical.open_reader(projections.lexical_folder(data_dir))
             if is_worth_indexing_anew(lexical.count(), lexical.dead_count()):
                 projections.rebuild_lexical(connection, lexical.folder)
+        projections.catch_up(connection, data_dir)  # one that was left as it is has not seen the transaction above
         database.prune_log(connection)
         if vacuum:
             connection.execute("VACUUM")

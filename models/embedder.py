@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -81,9 +82,12 @@ class Embedder:
         takes it. Raises ModelDamaged or ModelUnusable.
         """
         spec = files.spec
-        session, weights = _open(files, options_for(threads or usable_cores(), spinning=spinning), providers(device))
-        graph = _inspect(session, files)
-        return cls(spec, load_tokenizer(files.tokenizer, spec.max_tokens), session, graph, weights)
+        options = options_for(threads or usable_cores(), spinning=spinning)
+        with ThreadPoolExecutor(1) as beside:  # a quarter of the time is the tokenizer's
+            opening = beside.submit(_open, files, options, providers(device))
+            tokenizer = load_tokenizer(files.tokenizer, spec.max_tokens)
+            session, weights = opening.result()
+        return cls(spec, tokenizer, session, _inspect(session, files), weights)
 
     def embed_passages(self, texts: Sequence[str], batch_size: int = 32) -> NDArray[np.float32]:
         """Unit rows, float32 (len(texts), dim), in the order of the texts."""

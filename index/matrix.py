@@ -14,7 +14,8 @@ Not here: filters, fusion, what a chunk says. Source of the design: tantivy's im
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import math
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -145,6 +146,20 @@ class Matrix:
             total,
         )
 
+    def likeness(self, chunk_ids: Sequence[int]) -> npt.NDArray[np.float64]:
+        """The cosines of these chunks with each other, in [0, 1], float64 (n, n); 0 where one has no row.
+
+        The rounding of float64 reaches no digit that a score shows.
+        """
+        ids, rows = self._by_id
+        vectors = np.zeros((len(chunk_ids), self.header.dim))
+        if len(ids):
+            places = np.minimum(np.searchsorted(ids, chunk_ids), len(ids) - 1)
+            there = ids[places] == chunk_ids
+            vectors[there] = self.vectors[rows[places[there]]]
+        cosines = vectors @ vectors.T
+        return np.where(cosines > 0, cosines, 0)  # nan is not above 0
+
     def _nearest_rows(
         self, query: Vectors, limit: int, allowed: Ids | None, further: Collection[int]
     ) -> tuple[Ids, Vectors, int]:
@@ -177,7 +192,9 @@ class Matrix:
         return quantized.contenders(self._coded, rows, query, limit) if len(rows) > max(limit, PLAIN_ROWS) else rows
 
     def _scores(self, rows: quantized.Rows, query: Vectors) -> Vectors:
-        return quantized.scores(self.vectors, self.rows.bounds["length"], rows, query)
+        longest = self._coded.longest
+        lengths = longest if math.isfinite(longest) else self.rows.bounds["length"]
+        return quantized.scores(self.vectors, lengths, rows, query)
 
     def is_coded_truly(self, part: slice) -> npt.NDArray[np.bool_]:
         """Of each row, whether all that a search looks at before its vector is true of that."""

@@ -170,24 +170,28 @@ def as_a_score(end: float) -> float:
     return -math.inf if end < -FLOAT32_MAX else min(end, FLOAT32_MAX)
 
 
-def scores(vectors: Vectors, lengths: Vectors, rows: Rows, query: Vectors) -> Vectors:
-    """Of each of `rows`, the float32 nearest to its exact product with `query`; nan for a row that is not all numbers."""
+def scores(vectors: Vectors, lengths: Vectors | float, rows: Rows, query: Vectors) -> Vectors:
+    """Of each of `rows`, the float32 nearest to its exact product with `query`; nan for a row that is not all numbers.
+
+    `lengths` bounds those of `vectors`: one number for all, where all are numbers, or one each.
+    """
     exact_query = query.astype(np.float64)
     found = [np.empty(0, np.float32)]
     for first in range(0, len(rows), ROWS_AT_ONCE):
         block = rows[first : first + ROWS_AT_ONCE]
-        found.append(_nearest(vectors[block], lengths[block], exact_query))
-    return np.concatenate(found)
+        bounds = lengths if isinstance(lengths, float) else lengths[block]
+        found.append(_nearest(vectors[block], bounds, exact_query))
+    return found[-1] if len(rows) <= ROWS_AT_ONCE else np.concatenate(found)
 
 
-def _nearest(vectors: Vectors, lengths: Vectors, query: Floats) -> Vectors:
+def _nearest(vectors: Vectors, lengths: Vectors | float, query: Floats) -> Vectors:
     """A float64 product decides, except where its own rounding error (Higham 2002, 3.5) leaves open which float32 that is.
 
     Of a score that is not all but zero, this is so once in some 100,000 times.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         products = vectors.astype(np.float64) @ query
-        doubt = lengths * np.float64((len(query) + 2) * 2.0**-52 * np.linalg.norm(query))
+        doubt = lengths * np.float64((len(query) + 2) * 2.0**-52 * math.sqrt(query @ query) * UPWARD)
         nearest: Vectors = (products - doubt).astype(np.float32)
         for row in np.flatnonzero(nearest != (products + doubt).astype(np.float32)):
             terms = vectors[row] * query

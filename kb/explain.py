@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from index import terms
+from index.bm25 import LONGEST_RUN
 from index.fields import NAMES, TEXT
 from index.query import ParsedQuery, Phrase, Word
 from index.rows import ChunkRow
@@ -24,12 +26,27 @@ Field = tuple[str, frozenset[str]]
 """The words of a text in their order as the index has them, and its identifiers."""
 
 
+class Asked(NamedTuple):
+    """A word or phrase of the query, made ready once: a thousand hits may be explained."""
+
+    text: str
+    names: frozenset[str]
+    """What it is as an identifier; empty where it is none."""
+    runs: tuple[str, ...]
+    """Words that stand together, in this order, in each of its spellings."""
+
+    def is_in(self, field: Field) -> bool:
+        tokens, names = field
+        return not self.names.isdisjoint(names) or any(run in tokens for run in self.runs)
+
+
 class Explainer:
     """Explains hits of one ranking."""
 
     def __init__(self, ranking: Ranking, parsed: ParsedQuery, fusion: str) -> None:
         self._ranking = ranking
-        self._parsed = parsed
+        self._asked = tuple(_asked(parsed))
+        self._has_names = any(asked.names for asked in self._asked)
         self._fusion = fusion
         self._parts = {hit.id: (rank, hit) for rank, hit in enumerate(_parts(ranking), start=1)}
         self._words = {
@@ -51,9 +68,20 @@ class Explainer:
                 contribution=_rounded(parts.semantic),
             )
         return Explanation(
-            fusion=self._fusion, keyword=keyword, semantic=semantic, bonus=_rounded(parts.bonus), fused=_rounded(parts.score),
-            fused_rank=rank, rerank=self._rerank(chunk.id), terms=tuple(_matches(self._parsed, chunk, source)),
+            fusion=self._fusion, keyword=keyword, semantic=semantic, bonus=_rounded(parts.bonus), alike=_rounded(parts.alike), fused=_rounded(parts.score),
+            fused_rank=rank, rerank=self._rerank(chunk.id), terms=tuple(self._matches(chunk, source)),
         )  # fmt: skip
+
+    def _matches(self, chunk: ChunkRow, source: HitSource) -> Iterator[TermMatch]:
+        fields = {
+            "title": _short_field(source.title, self._has_names),
+            "heading": _short_field(source.heading, self._has_names),
+            "body": _field(chunk.text, self._has_names),
+            "path": _short_field(source.path or "", self._has_names),
+        }
+        for asked in self._asked:
+            found = tuple(name for name, field in fields.items() if asked.is_in(field))
+            yield TermMatch(term=asked.text, fields=found)  # type: ignore[arg-type]  # the names are the keys above
 
     def _rerank(self, chunk_id: int) -> ExplainedRerank | None:
         blended = self._ranking.blended.get(chunk_id)
@@ -75,46 +103,27 @@ def _parts(ranking: Ranking) -> Sequence[Fused]:
     return tuple(Fused(id=chunk_id, keyword=share, semantic=0.0) for chunk_id, share in ranking.shares.items())
 
 
-def _matches(parsed: ParsedQuery, chunk: ChunkRow, source: HitSource) -> Iterator[TermMatch]:
-    texts = {"title": source.title, "heading": source.heading, "body": chunk.text, "path": source.path or ""}
-    fields = {name: _field(text) for name, text in texts.items()}
-    asked: tuple[Word | Phrase, ...] = (*parsed.words, *parsed.phrases)
-    for term in dict.fromkeys(asked):
-        found = tuple(name for name, field in fields.items() if _is_in(term, field))
-        yield TermMatch(term=term.text, fields=found)  # type: ignore[arg-type]  # the names are the keys above
+def _asked(parsed: ParsedQuery) -> Iterator[Asked]:
+    wanted: tuple[Word | Phrase, ...] = (*parsed.words, *parsed.phrases)
+    for term in dict.fromkeys(wanted):
+        whole, forms = ("", (term.text,)) if isinstance(term, Phrase) else (term.whole, (*term.spellings, *term.loose))
+        runs = tuple(run for form in forms if (run := _tokens(form, LONGEST_RUN)))
+        yield Asked(text=term.text, names=frozenset(NAMES.analyze(whole)), runs=runs)
 
 
-def _field(text: str) -> Field:
+def _field(text: str, has_names: bool) -> Field:
+    """`has_names`: whether an identifier is asked for. Seldom, and to find those of a text is half of the work."""
     normal = terms.normalise(text)
-    return _tokens(normal), frozenset(NAMES.analyze(terms.identifiers(normal)))
+    return _tokens(normal), frozenset(NAMES.analyze(terms.identifiers(normal))) if has_names else frozenset()
 
 
-def _is_in(term: Word | Phrase, field: Field) -> bool:
-    tokens, names = field
-    if isinstance(term, Phrase):
-        return _has_run(tokens, _asked_tokens(term.text))
-    return bool(names.intersection(_asked_names(term.whole))) or any(
-        _has_run(tokens, _asked_tokens(form)) for form in (*term.spellings, *term.loose)
-    )
+# The chunks of a document have its title and path.
+_short_field = lru_cache(maxsize=1024)(_field)
 
 
-def _tokens(text: str) -> str:
+def _tokens(text: str, most: int | None = None) -> str:
     """Each between line ends, which no token holds: so a run of them is a part of the string."""
-    return "".join(f"\n{token}\n" for token in TEXT.analyze(terms.spaced(text)))
-
-
-# A thousand hits may be explained, and each asks the same of the same words.
-_asked_tokens = lru_cache(maxsize=1024)(_tokens)
-
-
-@lru_cache(maxsize=1024)
-def _asked_names(text: str) -> frozenset[str]:
-    return frozenset(NAMES.analyze(text))
-
-
-def _has_run(tokens: str, wanted: str) -> bool:
-    """Whether the words stand together, in this order."""
-    return bool(wanted) and wanted in tokens
+    return "".join(f"\n{token}\n" for token in TEXT.analyze(terms.spaced(text))[:most])
 
 
 def _rounded(number: float) -> float:

@@ -64,10 +64,12 @@ class Fused(msgspec.Struct, frozen=True, gc=False):
     keyword: float
     semantic: float
     bonus: float = 0.0
+    alike: float = 0.0
+    """What hits like it add (`kb.regularize`)."""
 
     @property
     def score(self) -> float:
-        return self.keyword + self.semantic + self.bonus
+        return self.keyword + self.semantic + self.bonus + self.alike
 
 
 def fuse(found: Found, method: Fusion, knobs: Knobs = DEFAULTS) -> list[Fused]:
@@ -76,6 +78,11 @@ def fuse(found: Found, method: Fusion, knobs: Knobs = DEFAULTS) -> list[Fused]:
     hits = [
         Fused(item, keyword.get(item, 0.0), semantic.get(item, 0.0), bonus.get(item, 0.0)) for item in sorted(found.ids)
     ]
+    return best_first(hits)
+
+
+def best_first(hits: list[Fused]) -> list[Fused]:
+    """Those that tie, as scores are shown, in the order they have."""
     import numpy as np
 
     shown = np.round([hit.score for hit in hits], DIGITS)

@@ -22,6 +22,8 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     words: LexicalHits = NO_HITS
     nearest: list[tuple[int, float]] = []
     """By meaning, with their cosines, best first."""
+    held: dict[int, float] = {}
+    """Shares of the query's words in the nearest ones, where only meaning was searched: for `confidence` alone."""
     among: int = 0
     """How many vectors the nearest are the nearest of."""
     further: dict[int, float] = {}

@@ -21,6 +21,7 @@ from index.store import BuiltWith, Reader, built_with, check_model
 from kb.fuse import Found, Knobs, fuse
 from kb.model import Model, choose
 from kb.ranking import Ranking
+from kb.regularize import LOOKED_AT, regularize
 from kb.settings import Settings
 from models.errors import ModelError, ModelMissing
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 Mode = Literal["hybrid", "keyword", "semantic"]
 
 SEARCHES_AT_ONCE = 8
+NEAREST_READ = 10
+"""Of a search by meaning, so many are looked at for the query's words: a page."""
 
 
 class QueryEmbedder(Protocol):
@@ -107,20 +110,30 @@ class Retriever:
         if mode == "semantic":
             nearest = self._nearest(matrix, vector, depth, allowed)
             ranked = list(zip(nearest.chunk_ids, nearest.scores, strict=True))
-            return Ranking(ranked=ranked, nearest=ranked, among=nearest.total, total=nearest.total)
+            held = self._held(parsed, nearest.chunk_ids[:NEAREST_READ])
+            return Ranking(ranked=ranked, nearest=ranked, held=held, among=nearest.total, total=nearest.total)
         words = self._by_words(self.reader.lexical(), parsed, depth, admitted)
-        return self._fused(words, self._nearest(matrix, vector, depth, allowed, words.chunk_ids))
+        return self._fused(words, self._nearest(matrix, vector, depth, allowed, words.chunk_ids), matrix)
 
-    def _fused(self, words: LexicalHits, nearest: Nearest) -> Ranking:
+    def _fused(self, words: LexicalHits, nearest: Nearest, matrix: Matrix) -> Ranking:
         wanted = self.settings.search
         by_meaning = list(zip(nearest.chunk_ids, nearest.scores, strict=True))
         by_words = tuple(zip(words.chunk_ids, words.shares, strict=True))
         found = Found(keyword=by_words, semantic=by_meaning, cosines=nearest.further)
         hits = fuse(found, wanted.fusion, Knobs(semantic_weight=wanted.semantic_weight, rrf_k=wanted.rrf_k))
+        if wanted.fusion == "weighted" and wanted.regularization:
+            likeness = matrix.likeness([hit.id for hit in hits[:LOOKED_AT]])
+            hits = regularize(hits, likeness, wanted.regularization)
         return Ranking(
             ranked=[(hit.id, hit.score) for hit in hits], words=words, nearest=by_meaning, among=nearest.total,
             further=nearest.further, fused=hits, total=max(words.total, len(hits)),
         )  # fmt: skip
+
+    def _held(self, parsed: ParsedQuery, chunk_ids: Sequence[int]) -> dict[int, float]:
+        """The words' share in each of these chunks that holds any: a cosine alone does not know a short query's own passage."""
+        among = Admitted(documents=frozenset(), chunks=frozenset(chunk_ids))
+        words = self._by_words(self.reader.lexical(), parsed, NEAREST_READ, among)
+        return dict(zip(words.chunk_ids, words.shares, strict=True))
 
     def _by_words(self, lexical: Lexical, parsed: ParsedQuery, limit: int, admitted: Admitted | None) -> LexicalHits:
         among = (None, ()) if admitted is None else (admitted.documents, admitted.chunks)

@@ -73,6 +73,8 @@ class Search(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How hybrid search makes one ranking of two: by the scores, or by reciprocal ranks (rrf)."""
     semantic_weight: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.4
     """What the meaning weighs where scores are fused; the words weigh the rest."""
+    regularization: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
+    """How far a hit comes up to better ones that say alike, where scores are fused as `weighted`; 0: it does not."""
     rrf_k: Positive = 60
     """Cormack et al. 2009: the constant of reciprocal rank fusion."""
     rerank: bool = False

@@ -25,11 +25,13 @@ class HitSource(msgspec.Struct, frozen=True, kw_only=True):
     """Absolute; null for notes and standard input."""
     type: str
     page: int | None
-    """Page, slide or sheet, from 1."""
+    """Page, slide or sheet, from 1; the first, where it goes over the end of one."""
+    pages: tuple[int, int] | None = None
+    """First and last page; null where there are none. Only a PDF's passages, and a picture's, go over the end of a page."""
     lines: tuple[int, int] | None
     """First and last line in the file, from 1."""
     heading: str
-    """Heading chain, `Config > Advanced`; empty if there is none."""
+    """Heading chain, `Config > Advanced`; of code the symbol that it defines; empty if there is neither."""
     chunk_index: int
     total_chunks: int
     tags: tuple[str, ...]
@@ -79,7 +81,7 @@ class TermMatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """How a hit came by its score. Contributions of `keyword`, `semantic` and `bonus` add up to `fused`, which is the score where
+    """How a hit came by its score. Contributions of `keyword` and `semantic`, `bonus` and `alike` add up to `fused`, which is the score where
     nothing was reranked.
     """
 
@@ -88,6 +90,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     keyword: ExplainedList | None
     semantic: ExplainedList | None
     bonus: float
+    alike: float
+    """So much it comes up to the mean score of the five hits most like it, if that is higher (`search.regularization`)."""
     fused: float
     fused_rank: int
     """From 1, before the rerank; deleted chunks and those left out by --per-document count too."""
@@ -99,7 +103,8 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     chunk_id: int
     score: float
     """In [0, 1]. keyword: as `fts`. semantic: as `vector`. hybrid: a weighted mean of both, 0.6 `fts` + 0.4 `vector` (null counts
-    as 0), so that it says the same in every query; by another `search.fusion` it only orders this answer."""
+    as 0), so that it says the same in every query. One of the first 30
+    comes up half way to better ones that say alike. By another `search.fusion` it only orders this answer."""
     score_breakdown: ScoreBreakdown
     text: str
     source: HitSource
@@ -143,8 +148,9 @@ class SearchAnswer(Answer, frozen=True):
     """Chunks that passed the filters and were found: by a word (keyword), by being live (semantic), by either (hybrid)."""
     returned: int
     confidence: Confidence = "none"
-    """Whether anything here answers the query, by the best cosine and the best share of its words. none: nothing is near it, what
-    is shown is merely the nearest; weak: related; strong: what questions with an answer in the store look like."""
+    """Whether anything here fits the query, by cosines and shares of its words. none: nothing is near it, what is shown is merely the
+    nearest; weak: related; strong: one passage is near and holds the words that are rare, as questions with an answer in the store
+    have one. Whether it says what was asked is for who reads it: a store that lacks the answer may be strong on the matter."""
 
 
 class SearchAnswers(Answer, frozen=True):
@@ -154,7 +160,7 @@ class SearchAnswers(Answer, frozen=True):
     fused: tuple[FusedHit, ...] = ()
     """The hits of all queries as one list, best first."""
     confidence: Confidence = "none"
-    """The best of any query."""
+    """The best of any query; each of `answers` has its own."""
 
     @classmethod
     def of(cls, answers: Iterable[SearchAnswer], fused: Iterable[FusedHit]) -> SearchAnswers:

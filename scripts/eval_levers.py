@@ -6,6 +6,8 @@ keyword     what index.bm25 weighs, stop words, proximity, coverage, similar wor
 k1b         BM25's two constants, which tantivy fixes at 1.2 and 0.75, in a BM25 of one field
 feedback    the best hits teach the query: Rocchio on vectors, RM3 on words
 stage       a second look at the fused hits by signals at hand
+regularization
+            the hits most like a hit have a say in its score
 neighbours  a part of the vectors of the chunks before and after in a chunk's row, or of its document
 windows     windows of a chunk beside the whole; embeds the first hits of each query again, 4000 texts of SciFact, and their windows
 context     title and heading before the embedded text or not; embeds what that changes again
@@ -28,7 +30,7 @@ from levers.answers import page, queries
 from levers.fusion import fusion
 from levers.meaning import context, neighbours, windows
 from levers.onefield import k1b
-from levers.second import feedback, stage
+from levers.second import feedback, regularization, stage
 from levers.table import Table
 from levers.words import keyword
 
@@ -38,6 +40,7 @@ LEVERS = {
     "k1b": k1b,
     "feedback": feedback,
     "stage": stage,
+    "regularization": regularization,
     "neighbours": neighbours,
     "windows": windows,
     "context": context,

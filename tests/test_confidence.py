@@ -8,7 +8,20 @@ import running
 from eval_confidence import NONSENSE, nonsense
 
 from index.lexical import LexicalHits
-from kb.confidence import LEAST_WEAK, STRONG, STRONG_SHARE, WEAK, WEAK_A_DECADE, WEAK_SHARE, confidence, weakest
+from kb.confidence import (
+    COSINE_PART,
+    LEAST_WEAK,
+    MORE_UNHELD,
+    SHARE_PART,
+    STRONG,
+    STRONG_SHARE,
+    UNHELD,
+    WEAK,
+    WEAK_A_DECADE,
+    WEAK_SHARE,
+    confidence,
+    weakest,
+)  # fmt: skip
 from kb.ranking import NOTHING, Ranking
 from kb.search import Request, search
 from kb.settings import Settings
@@ -69,23 +82,49 @@ def test_nothing_found_is_none(library):
     assert running.here(library, "search", "-j", "--min-score", 1, "bread").json["confidence"] == "none"
 
 
-def found(share, cosine):
+@pytest.mark.parametrize("phrase", ["seven years", "hot oven"])
+def test_a_short_phrase_that_stands_in_a_passage_is_not_called_none_by_meaning_alone(library, phrase):
+    """A cosine knows little of two words: whether the nearest passages hold them counts too."""
+    [answer] = asked(library, [phrase], "semantic")
+
+    assert answer.confidence != "none"
+    assert phrase in answer.results[0].text
+    assert answer.results[0].score_breakdown.fts is None
+
+
+def found(share, cosine, *, in_one=True, held=0.0):
+    """A passage with this share of the words, and the nearest one with this cosine; they are one, or two."""
+    nearest = 1 if in_one else 2
     words = LexicalHits(chunk_ids=[1], scores=[1.0], shares=[share], total=1, unknown=())
     return Ranking(
-        ranked=[(1, 1.0)], words=words, nearest=[] if cosine is None else [(2, cosine)], among=50_000, total=2
-    )
+        ranked=[(1, 1.0), (2, 0.5)], words=words, nearest=[] if cosine is None else [(nearest, cosine)],
+        held={1: held} if held else {}, among=50_000, total=2,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("share", "cosine", "expected"),
     [
-        (0.0, WEAK, "weak"), (0.0, WEAK - 0.01, "none"), (0.0, STRONG, "strong"),
-        (0.2, STRONG - 0.15, "strong"), (0.2, WEAK - 0.15, "weak"),
+        (0.2, WEAK - 0.15, "weak"), (0.2, WEAK - 0.16, "none"),
+        (UNHELD - 0.01, WEAK + MORE_UNHELD, "weak"), (UNHELD - 0.01, WEAK + MORE_UNHELD - 0.06, "none"),
         (WEAK_SHARE, None, "weak"), (WEAK_SHARE - 0.01, None, "none"), (STRONG_SHARE, None, "strong"),
     ],
 )  # fmt: skip
 def test_meaning_counts_and_words_add_to_it(share, cosine, expected):
-    assert confidence(found(share, cosine)) == expected
+    assert confidence(found(share, cosine, in_one=False)) == expected
+
+
+def test_strong_is_one_passage_that_is_near_and_holds_the_words():
+    near, share = 0.5, (STRONG - COSINE_PART * 0.5) / SHARE_PART
+
+    assert confidence(found(share + 0.001, near)) == "strong"
+    assert confidence(found(share - 0.001, near)) == "weak"
+    assert confidence(found(share + 0.001, near, in_one=False)) == "weak"
+
+
+def test_by_meaning_alone_the_words_of_the_nearest_count():
+    assert confidence(found(0.0, 0.3)) == "none"
+    assert confidence(found(0.0, 0.3, held=0.4)) == "strong"
 
 
 def test_the_nearest_of_few_need_not_be_as_near():

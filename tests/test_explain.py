@@ -13,6 +13,7 @@ FILES = {
     "lamp.txt": "the green lamp of the huge door is green",
     "red/river.md": "# River\n\nthe river flows over the stone\n\nthe cold stone",
     "more.txt": "red red red things and others",
+    "long.txt": " ".join(f"w{number}" for number in range(140)),
 }
 
 
@@ -45,7 +46,7 @@ def test_the_parts_add_up_to_the_score(kb, query, mode, fusion, rerank):
     for hit in hits:
         why = hit["explain"]
         parts = [why[name]["contribution"] for name in ("keyword", "semantic") if why[name]]
-        assert sum(parts) + why["bonus"] == pytest.approx(why["fused"], abs=1e-8)
+        assert sum(parts) + why["bonus"] + why["alike"] == pytest.approx(why["fused"], abs=1e-8)
         score = why["fused"]
         if rerank == "--rerank":
             score = why["rerank"]["fused_weight"] * why["fused"] + why["rerank"]["contribution"]
@@ -89,6 +90,7 @@ def test_the_rank_before_the_rerank_is_told(kb):
         ("max_tokens", "Heat", ["body"]),  # found in its other spelling
         ('"warm body"', "Heat", ["body"]),
         ('"body warm"', "Heat", []),
+        (f'"{" ".join(f"w{number}" for number in range(150))}"', "long", ["body"]),  # its beginning is what is searched
         ("unheard", "Heat", []),
     ],
 )

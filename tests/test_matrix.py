@@ -53,6 +53,26 @@ def test_the_nearest_rows_come_first_with_their_cosine(ten):
     assert nearest.total == 10
 
 
+def test_the_likeness_of_chunks_is_the_cosine_of_their_rows_in_the_order_asked_for(ten):
+    likeness = ten.likeness([7, 2, 10])
+    vectors = rows(10).astype(np.float64)[[6, 1, 9]]
+    assert likeness == pytest.approx(np.maximum(vectors @ vectors.T, 0), abs=1e-12)
+
+
+def test_what_has_no_row_is_like_nothing(ten, folder):
+    assert ten.likeness([3, 11, 0])[1].tolist() == [0, 0, 0]
+    assert ten.likeness([0, 99, 3])[2] == pytest.approx([0, 0, 1])
+    empty = matrix.rebuild(folder, [], dim=DIM, model="m", watermark=Watermark(1, 2))
+    assert empty.likeness([1, 2]).tolist() == [[0, 0], [0, 0]]
+
+
+def test_the_likeness_of_a_damaged_row_is_none(folder):
+    vectors = rows(3)
+    vectors[1, 2] = np.nan
+    index = matrix.rebuild(folder, [(ids_from(1, 3), vectors)], dim=DIM, model="m", watermark=Watermark(1, 3))
+    assert index.likeness([1, 2, 3])[1].tolist() == [0, 0, 0]
+
+
 def test_equal_rows_come_in_the_order_of_their_ids(folder):
     """Also where the limit cuts through them, and whatever their order in the file is."""
     same = np.repeat(rows(1), 6, axis=0)

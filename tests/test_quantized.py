@@ -95,7 +95,9 @@ def test_a_score_is_the_nearest_float32_and_does_not_depend_on_its_neighbours(dr
     lengths = quantize(vectors)[1]["length"]
     together = scores(vectors, lengths, np.arange(len(vectors)), query)
     alone = [scores(vectors, lengths, np.array([row]), query)[0] for row in range(len(vectors))]
+    bounded_alike = scores(vectors, float(lengths.max()), np.arange(len(vectors)), query)
     by_definition = exact_scores(vectors, query)
+    assert bounded_alike.tobytes() == by_definition.tobytes()
     assert together.tobytes() == np.array(alone, np.float32).tobytes() == by_definition.tobytes()
 
 

@@ -77,7 +77,7 @@ def test_the_answer_has_every_field_of_the_contract(ask, library):
     document_id = hit["source"].pop("document_id")
     assert isinstance(document_id, int)
     assert hit["source"] == {
-        "title": "Heat", "path": f"{library}/docs/thermal.md", "type": "markdown", "page": None, "lines": [5, 7],
+        "title": "Heat", "path": f"{library}/docs/thermal.md", "type": "markdown", "page": None, "pages": None, "lines": [5, 7],
         "heading": "Heat", "chunk_index": 0, "total_chunks": 1, "tags": ["physics"], "stale": False, "meta": {},
     }  # fmt: skip
     assert answer["returned"] == len(answer["results"])
@@ -105,12 +105,13 @@ def test_the_breakdown_says_which_way_a_hit_was_found(ask):
 
 def test_hybrid_scores_the_mean_of_words_and_meaning_with_every_cosine_known(ask):
     """`green` is in no chunk but one; the others' cosines count as well, and words that are not there count as 0."""
-    results = ask("--mode", "hybrid", "green")["results"]
+    results = ask("--mode", "hybrid", "--explain", "green")["results"]
 
     assert len(results) == 5
     for hit in results:
         parts = hit["score_breakdown"]
-        assert hit["score"] == pytest.approx(0.6 * (parts["fts"] or 0) + 0.4 * parts["vector"], abs=2e-6)
+        mean = 0.6 * (parts["fts"] or 0) + 0.4 * parts["vector"]
+        assert hit["score"] == pytest.approx(mean + hit["explain"]["alike"], abs=2e-6)
 
 
 def test_the_weight_of_the_meaning_is_a_setting(library, roomy_folder):
@@ -246,7 +247,7 @@ def test_a_pasted_page_is_searched_and_the_cut_is_said(ask):
     answer = ask("--mode", "keyword", "lamp " + " ".join(f"word{number}" for number in range(10_000)))
 
     assert names(answer)[0] == "lamp.txt"
-    assert "only the first 256 words of the query were searched" in answer["warnings"]
+    assert "only the first 256 words of the query were searched, and the first 512 parts of words" in answer["warnings"]
 
 
 # Filters

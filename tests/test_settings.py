@@ -29,7 +29,7 @@ def test_without_a_file_every_setting_has_the_default_of_the_documentation(tmp_p
     assert found == found | {
         "embedding.model": None, "embedding.query_prefix": None, "embedding.passage_prefix": None,
         "search.default_top": 10, "search.default_format": "auto", "search.rrf_k": 60,
-        "search.fusion": "weighted", "search.semantic_weight": 0.4,
+        "search.fusion": "weighted", "search.semantic_weight": 0.4, "search.regularization": 0.5,
         "chunking.defaults.max_tokens": 512, "chunking.defaults.overlap_tokens": 50,
         "chunking.pdf.strategy": "hierarchy", "chunking.pdf.max_tokens": 1024,
         "chunking.markdown.strategy": "header", "chunking.markdown.min_tokens": 50, "chunking.markdown.max_tokens": 1024,
@@ -60,7 +60,7 @@ def test_every_setting_has_a_variable_of_its_own():
 @pytest.mark.parametrize("key", settings.keys())
 def test_every_variable_is_read(tmp_path, key):
     values = {
-        "search.default_format": "json", "search.daemon": "false", "search.fresh": "true", "search.rerank": "true", "search.fusion": "rrf", "search.semantic_weight": "0.25", "ingestion.enable_ocr": "never", "ingestion.pdf_engine": "pymupdf",
+        "search.default_format": "json", "search.daemon": "false", "search.fresh": "true", "search.rerank": "true", "search.fusion": "rrf", "search.semantic_weight": "0.25", "search.regularization": "0.75", "ingestion.enable_ocr": "never", "ingestion.pdf_engine": "pymupdf",
         "embedding.provider": "ollama", "embedding.device": "cpu", "ingestion.keep_original": "true", "scrub.enabled": "false", "scrub.emails": "true",
         "embedding.spinning": "false", "chunking.code.include_context": "true", "chunking.note.strategy": "whole",
         "chunking.pdf.strategy": "fixed", "chunking.markdown.strategy": "fixed", "chunking.code.strategy": "fixed",

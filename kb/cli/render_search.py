@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kb.citing import pages_together
 from kb.cli.marks import Marks
+from kb.cli.places import said_pages
 from kb.cli.safe import one_line
 from kb.cli.snippet import snippet
 from kb.wire_search import ExplainedList, Explanation, Hit, SearchAnswer, SearchAnswers
@@ -97,10 +99,10 @@ def _where(run: Run) -> str:
 def _facts(run: Run) -> list[str]:
     source = run[0].source
     facts = [f"{run[0].score:.2f}", source.type]
-    pages = [hit.source.page for hit in run if hit.source.page is not None]
+    pages = pages_together(hit.source.pages for hit in run)
     lines = [hit.source.lines for hit in run if hit.source.lines is not None]
     if pages:
-        facts.append(f"page {min(pages)}" if len(set(pages)) == 1 else f"pages {min(pages)}-{max(pages)}")
+        facts.append(said_pages(pages))
     elif lines:
         facts.append(f"lines {min(first for first, _ in lines)}-{max(last for _, last in lines)}")
     if source.heading:
@@ -119,6 +121,7 @@ def _explained(hit: Hit) -> Iterator[str]:
         *([_part("keyword", "BM25", why.keyword)] if why.keyword else []),
         *([_part("semantic", "cosine", why.semantic)] if why.semantic else []),
         *([f"bonus {why.bonus:.4f}"] if why.bonus else []),
+        *([f"hits like it {why.alike:.4f}"] if why.alike else []),
     ]
     yield f"chunk {hit.chunk_id}: {why.fused:.4f}, rank {why.fused_rank} by {why.fusion} = {' + '.join(parts)}"
     if why.rerank:

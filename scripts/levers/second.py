@@ -54,8 +54,7 @@ def rm3(one: Scored, count: int, weight: float) -> Floats:
 
 
 def stage(table: Table) -> None:
-    """On top of the fused score: a share of the query's words held, a share of BM25 in titles and headings alone, and the scores of
-    hits that are near in meaning."""
+    """On top of the fused score: a share of the query's words held, and a share of BM25 in titles and headings alone."""
     with changed((bm25, "plan", with_more(coverage, 1e6))):  # all other clauses vanish beside it
         covered = {one.name: asked_again(one) for one in table.collections}
     names = dict.fromkeys(bm25.FIELD_WEIGHTS, 1e-06) | {"title": 1.0, "heading": 1.0}
@@ -67,21 +66,34 @@ def stage(table: Table) -> None:
         table.row(
             f"+ {weight} title and heading", lambda one, w=weight: hybrid(one, words=one.shares + w * titled[one.name])
         )
-    for weight in (0.1, 0.2, 0.4):
-        table.row(f"{weight} of the 10 nearest hits", lambda one, w=weight: smoothed(one, w))
 
 
-def smoothed(one: Scored, weight: float) -> Ranking:
-    """A part of each score is the mean score of the hits nearest to it in meaning (Diaz, 2005)."""
-    ranking = hybrid(one)
+def regularization(table: Table) -> None:
+    """The hits most like a hit have a say in its score: upwards alone, or both ways."""
+    table.row("none", lambda one: hybrid(one, lifted=0.0))
+    for weight in (0.3, 0.5, 0.7):
+        table.row(f"{weight} upwards", lambda one, w=weight: hybrid(one, lifted=w))
+    for count in (20, 40, 60, 200):
+        table.row(f"0.5 upwards, of {count} hits", lambda one, c=count: regularized(one, 0.5, 5, c))
+    for alike in (3, 8, 10):
+        table.row(f"0.5 upwards, {alike} most alike", lambda one, a=alike: regularized(one, 0.5, a, 30))
+    for weight in (0.2, 0.25, 0.3):
+        table.row(f"{weight} both ways", lambda one, w=weight: regularized(one, w, 5, 30, upwards=False))
+
+
+def regularized(one: Scored, weight: float, count: int, first: int, *, upwards: bool = True) -> Ranking:
+    """As `kb.regularize` has it, of other numbers."""
+    ranking = hybrid(one, lifted=0.0)
 
     def again(row: int) -> list[int]:
         columns = np.array(ranking(row))
-        scores = 0.6 * one.shares[row, columns] + 0.4 * one.cosines[row, columns]
-        near = np.maximum(one.vectors[columns] @ one.vectors[columns].T, 0)
+        head, rest = columns[:first], columns[first:]
+        scores = 0.6 * one.shares[row, head] + 0.4 * one.cosines[row, head]
+        near = np.maximum(one.vectors[head] @ one.vectors[head].T, 0)
         np.fill_diagonal(near, 0)
-        near[near < np.sort(near, axis=1)[:, [-min(10, len(columns))]]] = 0
-        mixed = (1 - weight) * scores + weight * (near @ scores) / np.maximum(near.sum(axis=1), 1e-9)
-        return columns[np.argsort(-mixed, kind="stable")].tolist()
+        near[near < np.sort(near, axis=1)[:, [-min(count, len(head))]]] = 0
+        above = (near @ scores) / np.maximum(near.sum(axis=1), 1e-9) - scores
+        mixed = scores + weight * (np.maximum(above, 0) if upwards else above)
+        return [*head[np.argsort(-mixed, kind="stable")].tolist(), *rest.tolist()]
 
     return again

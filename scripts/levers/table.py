@@ -9,6 +9,7 @@ from ir_collections import GOAL
 from ir_scores import Floats, Scored, best
 
 from kb.fuse import Found, Knobs, fuse
+from kb.regularize import LOOKED_AT, regularize
 from kb.settings import Fusion
 
 CANDIDATES = 100
@@ -59,9 +60,10 @@ def hybrid(
     weight: float | Floats = 0.4,
     words: Floats | None = None,
     meaning: Floats | None = None,
+    lifted: float = 0.5,
 ) -> Ranking:
-    """As `kb.search` makes it, of other shares or cosines where they are given; `weight` of the meaning, or one a query."""
-    ranked = fused(one, method, weight=weight, words=words, meaning=meaning)
+    """As `kb.search` makes it, of other shares or cosines where they are given; `weight` of the meaning, or one a query; `lifted` as far by better hits."""
+    ranked = fused(one, method, weight=weight, words=words, meaning=meaning, lifted=lifted)
     return lambda row: [column for column, _ in ranked(row)]
 
 
@@ -72,6 +74,7 @@ def fused(
     weight: float | Floats = 0.4,
     words: Floats | None = None,
     meaning: Floats | None = None,
+    lifted: float = 0.5,
 ) -> Callable[[int], list[tuple[int, float]]]:
     """The same with the scores."""
     words = one.shares if words is None else words
@@ -85,6 +88,10 @@ def fused(
             cosines={int(column): float(meaning[row, column]) for column in np.setdiff1d(keyword, semantic)},
         )
         own = float(weight if isinstance(weight, float) else weight[row])
-        return [(hit.id, hit.score) for hit in fuse(found, method, Knobs(semantic_weight=own))]
+        hits = fuse(found, method, Knobs(semantic_weight=own))
+        if method == "weighted" and lifted:
+            vectors = one.vectors[[hit.id for hit in hits[:LOOKED_AT]]]
+            hits = regularize(hits, np.maximum(vectors @ vectors.T, 0), lifted)
+        return [(hit.id, hit.score) for hit in hits]
 
     return ranking

@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Collection
 from functools import lru_cache
+from itertools import takewhile
 
 import msgspec
 import tantivy
@@ -43,10 +44,17 @@ HELD_WEIGHT = 0.2
 alone 0.524 and 0.523 with it, fused with the meaning 0.584 and 0.589 (scripts/eval_levers.py keyword, mean of five collections);
 claude_docs 0.820 and 0.818."""
 
+LONGEST_RUN = 128
+"""Tokens that are looked for side by side: a chunk that holds so many in this order holds what was copied from it. Of 20,000 in a
+single word tantivy needed 4 s."""
 WORDS_KEPT = 4096
 """Whose tokens are not asked for again: queries share their words."""
 FUZZY_FIELDS = (BODY, PATH)
 ONE_ERROR_LETTERS, TWO_ERRORS_LETTERS = 4, 8
+MOST_ERROR_LETTERS = 40
+"""What is longer is data, no word that somebody typed; the automaton for 80 letters takes 10 ms."""
+MOST_SIMILAR = 16
+"""Unknown words for which similar ones are looked for: a page in another language has hundreds."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,6 +93,7 @@ class _Clauses:
         self.queries: list[Query] = []
         self.ceiling = 0.0
         self.unknown: list[str] = []
+        self.similar_count = 0
 
     def add_word(self, word: Word, count: int) -> None:
         is_known = self._add_whole(word, count)
@@ -118,8 +127,8 @@ class _Clauses:
 
     def _add(self, field: str, tokens: tuple[str, ...], weight: float, names: Collection[str] = ()) -> bool:
         """A clause, unless the dictionary says that nothing can match it."""
-        frequencies = [self.searcher.doc_freq(field, token) for token in tokens]
-        if not frequencies or not all(frequencies):
+        frequencies = list(takewhile(bool, (self.searcher.doc_freq(field, token) for token in tokens)))
+        if not frequencies or len(frequencies) < len(tokens):
             return False
         self.queries.append(_with_names(Query.boost_query(_sequence(field, tokens), weight), names))
         self.ceiling += weight * self._bound(frequencies)
@@ -136,7 +145,8 @@ class _Clauses:
         bound = weight * self._bound([0])
         self.ceiling += bound
         distance = _typing_errors(token)
-        if distance:
+        if distance and self.similar_count < MOST_SIMILAR:
+            self.similar_count += 1
             score = FUZZY_WEIGHT * bound / (K1 + 1)
             for field in FUZZY_FIELDS:
                 similar = Query.fuzzy_term_query(SCHEMA, field, token, distance=distance)
@@ -154,14 +164,14 @@ def idf(frequency: int, chunk_count: int) -> float:
 
 def _typing_errors(token: str) -> int:
     """How many edits away from this stem a word may be. What is short or holds digits is another thing after each edit."""
-    if not token.isalpha() or len(token) < ONE_ERROR_LETTERS:
+    if not token.isalpha() or not ONE_ERROR_LETTERS <= len(token) <= MOST_ERROR_LETTERS:
         return 0
     return 1 if len(token) < TWO_ERRORS_LETTERS else 2
 
 
 @lru_cache(maxsize=WORDS_KEPT)
 def _tokens(text: str) -> tuple[str, ...]:
-    return tuple(TEXT.analyze(terms.spaced(text)))
+    return tuple(TEXT.analyze(terms.spaced(text))[:LONGEST_RUN])
 
 
 @lru_cache(maxsize=WORDS_KEPT)

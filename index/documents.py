@@ -32,7 +32,11 @@ _CHUNK_COLUMNS = """
 """
 _DOCUMENT = f"SELECT {_DOCUMENT_COLUMNS} FROM documents d "
 _CHUNK = f"SELECT {_CHUNK_COLUMNS} FROM chunks c "
-_BOTH = f"SELECT {_CHUNK_COLUMNS}, {_DOCUMENT_COLUMNS} FROM chunks c JOIN documents d ON d.id = c.document_id "
+# Each document once, whose chunks are counted: a page may show hundreds of one.
+_CITED = """
+  WITH owners AS MATERIALIZED ({document} WHERE d.id IN (SELECT document_id FROM chunks WHERE id IN ({marks})))
+SELECT {chunk}, o.* FROM chunks c JOIN owners o ON o.id = c.document_id WHERE c.id IN ({marks})
+"""
 
 
 def insert(connection: sqlite3.Connection, document: NewDocument, *, created_at: str, seq: int) -> int:
@@ -230,9 +234,9 @@ def chunks_by_ids(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> d
 
 def cited(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[int, tuple[ChunkRow, DocumentRow]]:
     """The same with the document of each, in one read."""
-    marks = ",".join("?" * len(chunk_ids))
+    marks = ",".join(f"?{number}" for number in range(1, len(chunk_ids) + 1))
+    rows = connection.execute(_CITED.format(document=_DOCUMENT, chunk=_CHUNK_COLUMNS, marks=marks), tuple(chunk_ids))
     width = len(ChunkRow.__struct_fields__)
-    rows = connection.execute(f"{_BOTH} WHERE c.id IN ({marks})", tuple(chunk_ids))
     return {row[0]: (_chunk(row[:width]), _document(row[width:])) for row in rows}
 
 

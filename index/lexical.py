@@ -40,6 +40,9 @@ META = "meta.json"
 SEGMENT_ID_DIGITS = 32
 HALF_A_STEP = 1 << (NOISE_BITS - 1)
 
+Found = tuple[float, tantivy.DocAddress]
+"""A score, and where in the index its chunk is."""
+
 
 class LexicalDamaged(ProjectionDamaged):
     """Missing, unreadable, or made by another version: to be made anew from `kb.db`."""
@@ -129,15 +132,15 @@ class Lexical:
         with _damage_reported(self.folder):
             searcher = self._index.searcher()
             plan = bm25.plan(query, searcher, document_ids, chunk_ids)
-            found = _with_all_ties(searcher, plan.query, limit)
-            ids = _chunk_ids(searcher, found)
-        scores = [score for score, _ in found.hits]
+            hits, total = _with_all_ties(searcher, plan.query, limit)
+            ids = _chunk_ids(searcher, hits)
+        scores = [score for score, _ in hits]
         best = sorted(zip([-rank for rank in _ranks(scores)], ids, scores, strict=True))[:limit]
         return LexicalHits(
             chunk_ids=[chunk_id for _, chunk_id, _ in best],
             scores=[score for _, _, score in best],
             shares=[min(1.0, score / plan.ceiling) for _, _, score in best],
-            total=found.count,  # type: ignore[attr-defined]  # missing from tantivy's stub
+            total=total,
             unknown=plan.unknown,
         )
 
@@ -159,7 +162,7 @@ class Lexical:
         with _damage_reported(self.folder):
             searcher = self._index.searcher()
             found = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False)
-            return sorted(_chunk_ids(searcher, found))
+            return sorted(_chunk_ids(searcher, found.hits))
 
     @contextmanager
     def _writing(self, mark: Watermark) -> Iterator[tantivy.IndexWriter]:
@@ -203,21 +206,23 @@ def segment_files(folder: Path) -> list[Path]:
     return [path for path in there if path.suffix != ".del" or path.name in current]
 
 
-def _chunk_ids(searcher: tantivy.Searcher, found: tantivy.SearchResult) -> list[int]:
-    values = searcher.fast_field_values(fields.CHUNK_ID, [address for _, address in found.hits])
+def _chunk_ids(searcher: tantivy.Searcher, hits: Sequence[Found]) -> list[int]:
+    values = searcher.fast_field_values(fields.CHUNK_ID, [address for _, address in hits])
     return cast("list[int]", values)
 
 
-def _with_all_ties(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tantivy.SearchResult:
-    """The best hits, with every one whose score equals that of the last one wanted."""
+def _with_all_ties(searcher: tantivy.Searcher, query: tantivy.Query, limit: int) -> tuple[list[Found], int]:
+    """The best hits, with every one whose score equals that of the last one wanted; and how many there are in all."""
     count = limit + TIES_READ
     while True:
         found = searcher.search(query, count)
-        if len(found.hits) < count:
-            return found
-        last, last_wanted = _ranks([found.hits[-1][0], found.hits[limit - 1][0]])
+        hits = found.hits  # a new list each time that it is asked for
+        total: int = found.count  # type: ignore[attr-defined]  # missing from tantivy's stub
+        if len(hits) < count:
+            return hits, total
+        last, last_wanted = _ranks([hits[-1][0], hits[limit - 1][0]])
         if last != last_wanted:
-            return found
+            return hits, total
         count *= 8
 
 

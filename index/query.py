@@ -14,7 +14,8 @@ Not here: analysis (lower case, stemming), weights, and what the index knows; se
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
 
 import msgspec
 
@@ -22,6 +23,8 @@ from index import terms
 
 MOST_WORDS = 256
 """Words of a query that are searched; a pasted page would otherwise become thousands of clauses."""
+MOST_PARTS = 2 * MOST_WORDS
+"""Parts of identifiers and pairs of characters, over all words: each is as many clauses as a word is."""
 
 # Articles, pronouns, auxiliaries, prepositions and question words. Leaving out the question words as well as Lucene's 33
 # stop words lifted nDCG@10 on questions in plain words: claude_docs 0.705 -> 0.748, codebase_chunks 0.646 -> 0.704,
@@ -70,7 +73,7 @@ class ParsedQuery(msgspec.Struct, frozen=True, kw_only=True):
     phrases: tuple[Phrase, ...] = ()
     excluded: tuple[Phrase, ...] = ()
     is_cut: bool = False
-    """Whether words after the first `MOST_WORDS` were left out."""
+    """Whether words after the first `MOST_WORDS`, or parts of words after the first `MOST_PARTS`, were left out."""
 
     @property
     def is_empty(self) -> bool:
@@ -84,7 +87,7 @@ class ParsedQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(raw: str) -> ParsedQuery:
     """Read a query as the module's docstring says."""
-    words: list[Word] = []
+    bare: list[str] = []
     phrases: list[Phrase] = []
     excluded: list[Phrase] = []
     for piece in _PIECE.finditer(terms.normalise(raw.translate(_QUOTES))):
@@ -94,16 +97,32 @@ def parse(raw: str) -> ParsedQuery:
         elif exclusion:
             excluded.extend(_phrase(exclusion["word"]))
         else:
-            words.extend(_words(piece["bare"]))
-    kept = [word for word in words if word.text.lower() not in STOP_WORDS]
-    if kept or phrases:
-        words = kept
+            bare.append(piece["bare"])
+    words = list(islice((word for word in _words(bare) if word.text.lower() not in STOP_WORDS), MOST_WORDS + 1))
+    if not (words or phrases):
+        words = list(islice(_words(bare), MOST_WORDS + 1))
+    searched = _first(words)
     return ParsedQuery(
-        words=tuple(words[:MOST_WORDS]),
+        words=tuple(searched),
         phrases=tuple(dict.fromkeys(phrases[:MOST_WORDS])),
         excluded=tuple(dict.fromkeys(excluded)),
-        is_cut=max(len(words), len(phrases)) > MOST_WORDS,
+        is_cut=searched != words or len(phrases) > MOST_WORDS,
     )
+
+
+def _first(words: Sequence[Word]) -> list[Word]:
+    """As many as are searched; the last one may have lost some of its parts."""
+    found: list[Word] = []
+    left = MOST_PARTS
+    for word in words[:MOST_WORDS]:
+        if not left:
+            break
+        parts = max(1, len(word.spellings), len(word.loose))
+        if parts > left:
+            word = msgspec.structs.replace(word, spellings=word.spellings[:left], loose=word.loose[:left])  # noqa: PLW2901  its rest
+        found.append(word)
+        left -= min(parts, left)
+    return found
 
 
 def _phrase(text: str) -> list[Phrase]:
@@ -115,8 +134,8 @@ def _phrase(text: str) -> list[Phrase]:
     return [Phrase(text=" ".join(text.split()), symbols=symbols)]
 
 
-def _words(piece: str) -> list[Word]:
-    return [_word(found) for found in terms.words(_CONTRACTION.sub("", piece))]
+def _words(pieces: Iterable[str]) -> Iterator[Word]:
+    return (_word(found) for piece in pieces for found in terms.words(_CONTRACTION.sub("", piece)))
 
 
 def _word(text: str) -> Word:

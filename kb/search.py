@@ -14,7 +14,7 @@ import msgspec
 
 from index import documents, filters
 from index.filters import Admitted, Filter
-from index.query import MOST_WORDS, ParsedQuery, parse
+from index.query import MOST_PARTS, MOST_WORDS, ParsedQuery, parse
 from index.rows import ChunkRow
 from index.store import Reader, reading
 from kb import rerank
@@ -213,7 +213,7 @@ def _remarks(look: Look) -> Iterator[str]:
     elif parsed.is_empty and look.mode == "keyword":
         yield "the query holds no letter or digit to look for"
     if parsed.is_cut:
-        yield f"only the first {MOST_WORDS} words of the query were searched"
+        yield f"only the first {MOST_WORDS} words of the query were searched, and the first {MOST_PARTS} parts of words"
     if not look.admits:
         yield "no document passes the filters"
     if look.ranking.words.unknown:

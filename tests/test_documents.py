@@ -159,3 +159,25 @@ def test_the_tail_of_a_conversation_begins_with_its_last_exchange(writer):
         document_id = writer.insert(document("talk", chunks=tuple(pieces)), {}, "made-up", seq=seq)
     assert documents.tail_of(writer.connection, document_id) == documents.Tail(first_chunk=1, line=20, turns=3)
     assert documents.tail_of(writer.connection, 1) is None
+
+
+def test_a_page_of_hits_counts_the_chunks_of_each_document_once(tmp_path):
+    """Counted for each hit, a page of a long document took time with the square of its length. SQLite's own steps are counted."""
+
+    def steps(chunk_count):
+        small_store.create(tmp_path / str(chunk_count), document("long", *map(str, range(chunk_count))))
+        with store.reading(tmp_path / str(chunk_count)) as reader:
+            ids = [row.id for row in documents.chunks_of(reader.connection, 1)]
+            count = 0
+
+            def step():
+                nonlocal count
+                count += 1
+
+            reader.connection.set_progress_handler(step, 10)
+            found = documents.cited(reader.connection, ids)
+            reader.connection.set_progress_handler(None, 0)
+        assert {row.chunk_count for _, row in found.values()} == {chunk_count} == {len(found)}
+        return count
+
+    assert steps(400) < 3 * steps(200)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from time import monotonic
 
 import small_store
 from hurting import concurrency
@@ -16,6 +17,15 @@ def test_writers_and_readers_at_once_are_explained_by_one_order(capsys):
     """Programs, commands and the daemon, for some seconds."""
     assert concurrency.main(["--minutes", "0.1", "--writers", "2", "--readers", "3"]) == 0, capsys.readouterr().out
     assert "0 faults" in capsys.readouterr().out
+
+
+def test_a_party_rests_beyond_its_seconds_of_each_minute(tmp_path):
+    steps = []
+    for busy_s in (0, concurrency.MINUTE_S):
+        party = concurrency.Party(tmp_path, "party", "seed", monotonic() + 0.05, busy_s)
+        party.run(lambda busy_s=busy_s: steps.append(busy_s))
+
+    assert set(steps) == {concurrency.MINUTE_S}
 
 
 def test_words_committed_while_the_index_is_opened_are_not_said_to_be_in_it(data_dir):

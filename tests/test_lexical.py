@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ir_collections import by_names
 
 from index import watermark
+from index.bm25 import LONGEST_RUN, MOST_ERROR_LETTERS, MOST_SIMILAR
 from index.lexical import NO_HITS, Lexical, LexicalDamaged, LexicalDocument
 from index.query import parse
 from index.watermark import Watermark
@@ -171,6 +172,24 @@ def test_a_phrase_must_stand_as_it_is(index_of):
     index = index_of(chunk(1, "fusion of rank"), chunk(2, "reciprocal rank fusion"), chunk(3, "rank, then fusion"))
     assert found(index, '"rank fusion"') == [2]
     assert found(index, '"rank of fusion"') == []
+
+
+def test_of_a_phrase_of_hundreds_of_words_the_beginning_must_stand_as_it_is(index_of):
+    """tantivy took 4 s for one of 20,000."""
+    words = [f"w{number}" for number in range(200)]
+    index = index_of(*(chunk(length, " ".join(words[:length])) for length in (LONGEST_RUN - 1, LONGEST_RUN)))
+    assert found(index, f'"{" ".join(words)}"') == [LONGEST_RUN]
+
+
+def test_typing_errors_are_looked_for_in_so_many_words_of_such_a_length(index_of):
+    """Each costs an automaton: a page in another language, or 80 letters at random, took hundreds of milliseconds."""
+    long = "x" * MOST_ERROR_LETTERS
+    index = index_of(chunk(1, "mountain"), chunk(2, long), chunk(3, f"{long}yy"))
+    others = [f"{letter}qzqzq" for letter in "abcdefghijklmnop"[:MOST_SIMILAR]]
+    assert found(index, " ".join((*others[1:], "mountbin"))) == [1]
+    assert found(index, " ".join((*others, "mountbin"))) == []
+    assert found(index, f"z{long[1:]}") == [2]
+    assert found(index, f"z{long}y") == []
 
 
 def test_a_phrase_does_not_reach_from_the_title_into_the_text(index_of):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.query import MOST_WORDS, Phrase, Word, parse
+from index.query import MOST_PARTS, MOST_WORDS, Phrase, Word, parse
 
 
 def words(raw):
@@ -126,3 +126,14 @@ def test_a_pasted_page_is_cut_and_says_so():
     query = parse("word " * (MOST_WORDS + 1))
     assert query.is_cut
     assert len(query.words) == MOST_WORDS
+
+
+@pytest.mark.parametrize("letters", ["日本", "max_tokens_"])
+def test_a_word_of_thousands_of_parts_is_cut_as_a_page_is(letters):
+    """Words pasted with `_` between them, or a page without spaces: each part would become as many clauses as a word."""
+    [word] = parse(letters * MOST_PARTS).words
+    assert max(len(word.spellings), len(word.loose)) == MOST_PARTS
+    query = parse(f"{letters * MOST_PARTS} word")
+    assert query.is_cut
+    assert query.words == (word,)
+    assert not parse(letters * (MOST_PARTS // 2)).is_cut

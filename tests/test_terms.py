@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,3 +89,9 @@ def test_spacing_loses_nothing(text):
 @given(st.text(st.characters()))
 def test_any_text_can_be_indexed(text):
     (terms.spaced(terms.normalise(text)) + terms.identifiers(terms.normalise(text))).encode()
+
+
+@given(st.text(st.characters() | st.sampled_from("azAZ9_-.")))
+def test_a_word_is_compound_where_it_holds_a_symbol_or_a_hump(word):
+    has_symbol = re.search(r"[-_./\\@:+#]", word) and word.strip("_")
+    assert terms.is_compound(word) == bool(has_symbol or re.search(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]", word))

@@ -7,6 +7,9 @@ open, the daemon through the launcher, and commands of their own. Each notes whe
 
 A search may be behind where its answer says so in a warning; such answers are counted and left out. Beside unexplained answers a fault
 is each error, and whatever `kb doctor` finds at the end.
+
+With --busy all are at it together for so many seconds of each minute, and rest for the others: that leaves a shared machine to others
+and their calls as close to each other as without it.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
-from time import monotonic, monotonic_ns
+from time import monotonic, monotonic_ns, sleep
 from typing import Any, NamedTuple
 
 import tiny_model
@@ -38,6 +41,7 @@ PROGRAM = Path(sys.executable).with_name("kb")
 """The launcher, which asks the daemon."""
 RECENT = 40
 """Readers ask for one of so many newest documents of a writer: where something may still be happening."""
+MINUTE_S = 60
 
 
 class Note(NamedTuple):
@@ -55,8 +59,8 @@ class Note(NamedTuple):
 class Party:
     """A process that takes part; what it did and saw goes to a file of its own, a line each."""
 
-    def __init__(self, folder: Path, name: str, seed: str, until: float) -> None:
-        self.folder, self.name, self.until = folder, name, until
+    def __init__(self, folder: Path, name: str, seed: str, until: float, busy_s: float) -> None:
+        self.folder, self.name, self.until, self.busy_s = folder, name, until, busy_s
         self.chances = Random(f"{seed}/{name}")
         self.log = (folder / f"{name}.log").open("w")
 
@@ -65,7 +69,10 @@ class Party:
         self.log.flush()
 
     def run(self, step: Callable[[], None]) -> None:
-        while monotonic() < self.until:
+        while (now := monotonic()) < self.until:
+            if now % MINUTE_S >= self.busy_s:  # the clock is the same for all
+                sleep(min(MINUTE_S - now % MINUTE_S, self.until - now))
+                continue
             try:
                 step()
             except Exception:  # noqa: BLE001  each is a fault of the product
@@ -84,8 +91,8 @@ class Party:
 
 
 class Writer(Party):
-    def __init__(self, folder: Path, number: int, seed: str, until: float, *, by_command: bool) -> None:
-        super().__init__(folder, f"writer{number}", seed, until)
+    def __init__(self, folder: Path, number: int, seed: str, until: float, busy_s: float, *, by_command: bool) -> None:
+        super().__init__(folder, f"writer{number}", seed, until, busy_s)
         self.number, self.count, self.by_command = number, 0, by_command
         self.there: dict[str, tuple[int, str]] = {}
         """Word -> id and state."""
@@ -131,8 +138,10 @@ class Writer(Party):
 class Reader(Party):
     """`way`: program, daemon or command."""
 
-    def __init__(self, folder: Path, number: int, seed: str, until: float, *, way: str, writers: int) -> None:
-        super().__init__(folder, f"{way}{number}", seed, until)
+    def __init__(
+        self, folder: Path, number: int, seed: str, until: float, busy_s: float, *, way: str, writers: int
+    ) -> None:
+        super().__init__(folder, f"{way}{number}", seed, until, busy_s)
         self.way, self.writers = way, writers
         self.kb = KnowledgeBase.open(folder / "store")
         self.program = (str(PROGRAM),) if way == "daemon" else (sys.executable, "-m", "kb")
@@ -177,8 +186,9 @@ def state_of(tags: list[Any]) -> str:
     return ABSENT if not tags else TAGGED if "marked" in tags[0] else PLAIN
 
 
-def take_part(kind: str, folder: str, number: int, seed: str, until: float, options: dict[str, Any]) -> None:
-    party = (Writer if kind == "writer" else Reader)(Path(folder), number, seed, until, **options)
+def take_part(kind: str, folder: str, number: int, when: tuple[str, float, float], options: dict[str, Any]) -> None:
+    """`when`: the seed of the party's chances, when it ends, and of how many seconds of each minute it makes use."""
+    party = (Writer if kind == "writer" else Reader)(Path(folder), number, *when, **options)
     party.run(party.step)
 
 
@@ -229,6 +239,7 @@ def main(words: list[str]) -> int:
         prog="scripts/hurt concurrency", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--busy", type=float, default=MINUTE_S, help="seconds of each minute; the others they rest")
     parser.add_argument("--writers", type=int, default=3, help="the last one adds by commands")
     parser.add_argument("--readers", type=int, default=4, help="in turn programs, the daemon, programs, commands")
     parser.add_argument("--seed", default="1")
@@ -240,10 +251,10 @@ def main(words: list[str]) -> int:
         os.environ |= {"KB_DATA_DIR": str(folder / "store"), "KB_MODEL": str(model), "KB_DAEMON": "on"}
         with KnowledgeBase.open(folder / "store") as kb:
             kb.remove(kb.add_note("the first, so that there is a store").documents[0].document_id)
-        until = monotonic() + arguments.minutes * 60
+        when = arguments.seed, monotonic() + arguments.minutes * MINUTE_S, arguments.busy
         context = get_context("spawn")
         running = [
-            context.Process(target=take_part, args=(kind, str(folder), number, arguments.seed, until, options))
+            context.Process(target=take_part, args=(kind, str(folder), number, when, options))
             for kind, number, options in parties(arguments)
         ]
         for process in running:
@@ -252,5 +263,8 @@ def main(words: list[str]) -> int:
             process.join()
         faults = judge(folder) + sum(process.exitcode != 0 for process in running)
         subprocess.run([sys.executable, "-m", "kb", "daemon", "stop"], capture_output=True, check=False)
-    print(f"{arguments.minutes:g} minutes, {arguments.writers} writers, {arguments.readers} readers; {faults} faults")
+    print(
+        f"{arguments.minutes:g} minutes, of each {arguments.busy:g} s, {arguments.writers} writers, {arguments.readers} readers;"
+        f" {faults} faults"
+    )
     return 1 if faults else 0

@@ -146,6 +146,7 @@ def test_what_is_like_a_chunk_is_found(serve):
         server.added("b.md", b"red red green")
 
         assert [hit["chunk_id"] for hit in server.get("/chunks/1/similar").json["results"]] == [2]
+        assert server.get("/chunks/1/similar", elsewhere="true").json["total_matches"] == 1
         assert [hit["chunk_id"] for hit in server.get("/documents/1/similar", top=1).json["results"]] == [2]
 
 
@@ -399,6 +400,7 @@ def test_more_requests_than_are_wanted_are_told_to_come_again(serve):
         ("POST", "/search?query=x", {"query": "x"}, (400, "BadRequest"), "query"),
         ("POST", "/search", b"query=x", (415, "UnsupportedBody"), "application/json"),
         ("POST", "/documents", b"x", (400, "BadRequest"), "name"),
+        ("POST", "/documents?name=a.md&type=", b"x", (400, "BadRequest"), "type"),
         ("POST", "/documents?name=empty.md", b"", (422, "NoText"), "empty.md"),
         ("GET", "/nowhere", None, (404, "NoSuchPath"), "path"),
         ("GET", "/documents/", None, (404, "NoSuchPath"), "path"),

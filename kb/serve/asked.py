@@ -23,7 +23,7 @@ BLANK = r"\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\
 Words = Annotated[str, msgspec.Meta(pattern=f"[^{BLANK}]")]
 """Something is in it that is seen."""
 Pair = Annotated[str, msgspec.Meta(pattern=f"^[^={BLANK}][^=]*=")]
-FileType = Annotated[str, msgspec.Meta(extra_json_schema={"enum": supported_types()})]
+FileType = Annotated[str, msgspec.Meta(min_length=1, extra_json_schema={"enum": supported_types()})]
 Type = Annotated[str, msgspec.Meta(extra_json_schema={"enum": sorted([*supported_types(), "note"])})]
 Lines = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]{0,8}:[1-9][0-9]{0,8}$")]
 
@@ -59,6 +59,11 @@ class Listing(Which, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Likeness(Which, frozen=True, kw_only=True, forbid_unknown_fields=True):
     top: Top = 10
     """How many."""
+
+
+class ChunkLikeness(Likeness, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    elsewhere: bool = False
+    """Leave out the chunk's own document."""
 
 
 class Search(Which, frozen=True, kw_only=True, forbid_unknown_fields=True):

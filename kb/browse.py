@@ -7,17 +7,18 @@ from pathlib import Path
 
 import msgspec
 
-from index import database, documents, filters, originals
+from index import database, documents, failures, filters, originals
 from index.filters import Filter
 from index.rows import ChunkRow, DocumentRow
 from index.store import reading
 from kb import resolve
 from kb.chunk.pack import joined
-from kb.citing import chunk_text, is_stale, summary
+from kb.citing import chunk_text, fate, is_stale, pages_of, pages_together, summary
 from kb.errors import BadRequest, NotFound
 from kb.read.decode import read_text
 from kb.transcripts import TYPE as TRANSCRIPT
 from kb.wire import GetAnswer, ListAnswer, ShowAnswer
+from kb.wire_failed import FailedAnswer, FailedFile
 
 LINE_TYPES = frozenset({"markdown", "text", "code", "data"})
 """Their lines are the lines of the file."""
@@ -38,6 +39,17 @@ def list_documents(data_dir: Path, wanted: Filter, *, limit: int | None, offset:
         rows = documents.page_of(reader.connection, admitted, limit=limit, offset=offset)
         total = documents.count(reader.connection) if admitted is None else len(admitted)
     return ListAnswer(documents=tuple(summary(row) for row in rows), total=total, offset=offset, returned=len(rows))
+
+
+def list_failed(data_dir: Path, *, limit: int | None, offset: int) -> FailedAnswer:
+    """Files that could not be read, then those without text, by path."""
+    with reading(data_dir) as reader:
+        rows = sorted(failures.every(reader.connection), key=lambda row: row.kind)
+    page = rows[offset:] if limit is None else rows[offset : offset + limit]
+    files = tuple(
+        FailedFile(path=row.source_path, status=row.kind, reason=row.reason, failed_at=row.failed_at) for row in page
+    )
+    return FailedAnswer(files=files, total=len(rows), offset=offset, returned=len(files))
 
 
 def show(data_dir: Path, reference: str) -> ShowAnswer:
@@ -84,14 +96,10 @@ def get(data_dir: Path, reference: str, part: Part) -> GetAnswer:
 
 
 def _on_page(chunks: Sequence[ChunkRow], page: int) -> list[ChunkRow]:
-    def covers(chunk: ChunkRow) -> bool:
-        first, last = chunk.metadata.get("pages", (chunk.page, chunk.page))
-        return first is not None and first <= page <= last
-
-    found = [chunk for chunk in chunks if covers(chunk)]
+    found = [chunk for chunk in chunks if (pages := pages_of(chunk)) and pages[0] <= page <= pages[1]]
     if not found:
-        pages = [chunk.page for chunk in chunks if chunk.page is not None]
-        known = f"it has text on pages {min(pages)} to {max(pages)}" if pages else "this document has no pages"
+        every = pages_together(map(pages_of, chunks))
+        known = f"it has text on pages {every[0]} to {every[1]}" if every else "this document has no pages"
         raise NotFound(f"nothing on page {page}", known)
     return found
 
@@ -113,7 +121,7 @@ def _lines(
     text = joined((chunk.text, chunk.metadata) for chunk in touching)
     if row.doc_type == TRANSCRIPT and not is_stale(row):  # a line of a log is JSON, which nobody wants to read
         return touching, text, ()
-    return touching, text, ("the file has changed or is gone: these are the stored chunks that held the lines",)
+    return touching, text, (f"{fate(row)}: these are the stored chunks that held the lines",)
 
 
 def _lines_of(path: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from index import meta
 from index.rows import ChunkRow, DocumentRow
@@ -14,6 +15,34 @@ def lines_of(chunk: ChunkRow) -> tuple[int, int] | None:
     if chunk.start_line is None or chunk.end_line is None:
         return None
     return chunk.start_line, chunk.end_line
+
+
+def pages_of(chunk: ChunkRow) -> tuple[int, int] | None:
+    """First and last page, slide or sheet, from 1."""
+    if chunk.page is None:
+        return None
+    first, last = chunk.metadata.get("pages", (chunk.page, chunk.page))
+    return first, last
+
+
+def pages_together(ranges: Iterable[tuple[int, int] | None]) -> tuple[int, int] | None:
+    """From the first page of any to the last."""
+    ends = [end for pages in ranges for end in pages or ()]
+    return (min(ends), max(ends)) if ends else None
+
+
+def heading_of(chunk: ChunkRow) -> str:
+    """The heading chain; of code, which has none, the symbol that the chunk defines."""
+    symbol: str = chunk.metadata.get("symbol", "")
+    return chunk.heading or symbol
+
+
+def fate(document: DocumentRow) -> str:
+    """What became of the file of a document that is stale, or that came from none."""
+    if document.source_path is None:
+        return "it came from no file"
+    changed = os.path.exists(document.source_path)  # noqa: PTH110  as below
+    return "the file has changed since it was read" if changed else "the file is gone"
 
 
 def is_stale(document: DocumentRow) -> bool:
@@ -37,6 +66,6 @@ def summary(row: DocumentRow) -> DocumentSummary:
 
 def chunk_text(chunk: ChunkRow) -> ChunkText:
     return ChunkText(
-        chunk_id=chunk.id, chunk_index=chunk.chunk_index, text=chunk.text, heading=chunk.heading, page=chunk.page,
-        lines=lines_of(chunk), token_count=chunk.token_count, metadata=chunk.metadata,
+        chunk_id=chunk.id, chunk_index=chunk.chunk_index, text=chunk.text, heading=heading_of(chunk), page=chunk.page,
+        pages=pages_of(chunk), lines=lines_of(chunk), token_count=chunk.token_count, metadata=chunk.metadata,
     )  # fmt: skip

@@ -116,9 +116,11 @@ def _type_of_content(path: Path, head: bytes) -> str | None:
 def _type_of_archive(path: Path) -> str | None:
     import zipfile
 
+    from kb.read.archive import DAMAGED
+
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, OSError):
+    except (*DAMAGED, OSError):
         return None  # its reader will say what is wrong
     return next((kind for mark, kind in ARCHIVES if any(name.startswith(mark) for name in names)), None)

@@ -33,6 +33,11 @@ def excerpt(
     return _of_chunks(chunks, here)
 
 
+def of_page(chunks: Sequence[ChunkRow]) -> tuple[ExcerptLine, ...]:
+    """All of a page, of which these are the chunks: nothing around it, and no passage to mark."""
+    return tuple(_lines(_text(chunks), marked=False))
+
+
 def _of_file(path: str, here: Sequence[ChunkRow]) -> tuple[ExcerptLine, ...]:
     starts = [chunk.start_line for chunk in here if chunk.start_line]
     ends = [chunk.end_line for chunk in here if chunk.end_line]

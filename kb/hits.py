@@ -12,7 +12,7 @@ from itertools import islice
 
 from index import documents, meta, sources, tags
 from index.rows import ChunkRow, DocumentRow
-from kb.citing import is_stale, lines_of
+from kb.citing import heading_of, is_stale, lines_of, pages_of
 from kb.explain import Explainer
 from kb.ranking import Ranking
 from kb.wire_search import FoundBy, FusedHit, Hit, HitSource, ScoreBreakdown, SourceContext, TagContext
@@ -109,7 +109,7 @@ def _cited(
     for chunk, document, _ in page:
         source = HitSource(
             document_id=document.id, title=document.title, path=document.source_path, type=document.doc_type,
-            page=chunk.page, lines=lines_of(chunk), heading=chunk.heading, chunk_index=chunk.chunk_index,
+            page=chunk.page, pages=pages_of(chunk), lines=lines_of(chunk), heading=heading_of(chunk), chunk_index=chunk.chunk_index,
             total_chunks=document.chunk_count, tags=document.tags, stale=is_stale(document),
             meta=meta.given(document.metadata),
         )  # fmt: skip

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from kb.add import Progress
     from kb.retrieve import Mode
     from kb.view import Viewed
+    from kb.wire_failed import FailedAnswer
     from kb.wire_similar import SimilarAnswer
 
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
@@ -225,6 +226,7 @@ class KnowledgeBase:
         reference: str | int | None = None,
         *,
         chunk: int | None = None,
+        elsewhere: bool = False,
         top: int | None = None,
         tags: Sequence[str] = (),
         types: Sequence[str] = (),
@@ -237,7 +239,7 @@ class KnowledgeBase:
         """Find passages that say something like a document, or like one chunk, as `kb similar` does.
 
         - `reference`: a document's id, or the path of its file. Each other document shows its best passage.
-        - `chunk`: in its place the `chunk_id` of a passage. The chunk itself is left out, its document is not.
+        - `chunk`: in its place the `chunk_id` of a passage. The chunk itself is left out, and under `elsewhere` its document too.
         - `top` and the others: as for `search`.
 
         By the vectors that are stored: no model is needed. Raises StoreMissing, BadRequest; NotFound, also for what has no vector.
@@ -254,7 +256,9 @@ class KnowledgeBase:
             admits = _filter(tags, types, path, since, before, meta, roles)
             count = top or here.settings.search.default_top
             return similar(
-                here.data_dir, here.settings, Request(reference=named, is_chunk=is_chunk, top=count, filter=admits)
+                here.data_dir,
+                here.settings,
+                Request(reference=named, is_chunk=is_chunk, top=count, elsewhere=elsewhere, filter=admits),
             )
 
         return self._answer(work)
@@ -369,6 +373,18 @@ class KnowledgeBase:
             return browse.list_documents(here.data_dir, admits, limit=top, offset=offset)
 
         return self._answer(work)
+
+    def failed(self, *, top: int | None = 50, offset: int = 0) -> FailedAnswer:
+        """The files that were to be added and could not be read or hold no text, and why, as `kb list --failed` lists them.
+
+        `top`, `offset`: as for `list`. Raises StoreMissing, BadRequest.
+
+        >>> kb.failed().total
+        0
+        """
+        arguments.whole("top", top, 1)
+        arguments.whole("offset", offset, 0)
+        return self._answer(lambda here: browse.list_failed(here.data_dir, limit=top, offset=offset))
 
     def show(self, reference: str | int) -> ShowAnswer:
         """What is known of a document: metadata, who read it, its chunks, as `kb show` shows it.

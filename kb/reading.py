@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import msgspec
 
-from kb.chunk import Plan, chunk
+from kb.chunk import MOST_HEADING_CHARACTERS, Plan, chunk
 from kb.errors import EncryptedFile, KbError, NoText, UnreadableFile, UnsupportedType
 from kb.read.kinds import reader
 from kb.scrub.documents import scrub_document, scrub_line
@@ -123,7 +123,7 @@ def passages(document: Document, plan: Plan, counter: TokenCounter, model_sees: 
     if not chunks:
         raise NoText("the document holds no text", "there is nothing to index")
     return Passages(
-        title=document.title, language=document.language, extractor=document.extractor,
+        title=(document.title or "")[:MOST_HEADING_CHARACTERS] or None, language=document.language, extractor=document.extractor,
         metadata={**document.metadata, "redacted": counts} if counts else document.metadata,
         tags=document.tags, warnings=document.warnings, chunks=tuple(chunks), redacted=counts,
     )  # fmt: skip
@@ -264,7 +264,7 @@ class Pool:
         except ProcessExpired as error:
             return job, Unread(
                 f"{path}: its reader crashed (exit code {error.exitcode})",
-                "the file may be damaged; the others are not affected",
+                f"the file may be damaged, or take more than the {WORKER_BYTES >> 30} GiB that a reader has; the others are not affected",
             )
 
 

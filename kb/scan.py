@@ -37,6 +37,10 @@ NEVER = -1
 
 
 NO_SOURCES = "there are no sources: kb source add PATH registers one"
+NOTHING_COMPARED = (
+    f"{NO_SOURCES}. Until then no file is looked at here; of a file added by hand, `stale` in answers says whether it has "
+    "changed, and kb add --replace PATH reads it again"
+)
 
 
 class OutOfTime(Exception):
@@ -71,8 +75,9 @@ def scan(data_dir: Path, settings: Settings, names: Sequence[str], *, shows_all:
         rows = chosen(reader, names)
         found = [look(reader, row, data_dir) for row in rows]
         scanned = tuple(_scanned(reader, seen, shows_all=shows_all) for seen in found)
-    warnings = [sentence for seen in found for sentence in seen.skipped] if rows else [NO_SOURCES]
-    return ScanAnswer(sources=scanned, in_step=all(one.in_step for one in scanned), warnings=tuple(warnings))
+    warnings = [sentence for seen in found for sentence in seen.skipped] if rows else [NOTHING_COMPARED]
+    in_step = all(one.in_step for one in scanned) if rows else None
+    return ScanAnswer(sources=scanned, in_step=in_step, warnings=tuple(warnings))
 
 
 def chosen(reader: Reader, names: Sequence[str]) -> list[SourceRow]:
@@ -120,7 +125,7 @@ def _compared(
     different: list[File] = []
     mine: list[File] = []
     closed: list[str] = []
-    forget = known.pop
+    forget, world_readable = known.pop, WORLD_READABLE
     total = 0
     for batch in batches:
         if until is not None and monotonic() > until:
@@ -132,9 +137,9 @@ def _compared(
                 new.append((path, status))
             elif was[1] != status.st_mtime_ns or was[2] != status.st_size:
                 different.append((path, status))
-            elif path in unowned:
+            elif unowned and path in unowned:
                 mine.append((path, status))
-            if not status.st_mode & WORLD_READABLE and is_closed(path, status):
+            if not status.st_mode & world_readable and is_closed(path, status):
                 closed.append(path)
     gone = [path for path in known if path not in unowned]
     if walk.unseen:

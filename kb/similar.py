@@ -1,7 +1,7 @@
 """Similar: the passages nearest to a chunk or to a document of the store, by vectors that are there already. No model is asked.
 
 A document stands for the mean of its chunks. It is compared with the passages of other documents, and each of these shows its best one;
-a chunk is compared with all other passages, those of its own document among them.
+a chunk is compared with all other passages, those of its own document among them unless only what is elsewhere is wanted.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """A document's id or path; under `is_chunk` a chunk's id."""
     is_chunk: bool = False
     top: int = 10
+    elsewhere: bool = False
+    """Leave out the chunk's own document, as for a document it always is."""
     filter: Filter = Filter()
 
 
@@ -48,7 +50,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     chunk: ChunkRow | None
     """None: the document as a whole."""
     own: Ids
-    """The chunks it consists of, and those of other versions of its file: they are no answer."""
+    """The chunks that are no answer: itself; of a document, and where only what is elsewhere is wanted, all of its file's versions."""
     vector: Vectors
     """float32 (dim,), unit length."""
     warnings: tuple[str, ...] = ()
@@ -77,11 +79,10 @@ def similar(data_dir: Path, settings: Settings, request: Request) -> SimilarAnsw
 def _example(reader: Reader, request: Request) -> Example:
     connection = reader.connection
     document, chunk = _meant(reader, request)
-    if chunk:
-        parts = own = filters.chunk_ids(connection, (), [chunk.id])
-    else:
+    parts = filters.chunk_ids(connection, (), [chunk.id]) if chunk else filters.chunk_ids(connection, [document.id])
+    own = parts
+    if request.elsewhere or chunk is None:
         versions = documents.by_path(connection, document.source_path) if document.source_path else []
-        parts = filters.chunk_ids(connection, [document.id])
         own = filters.chunk_ids(connection, [document.id, *(version.id for version in versions)])
     built = built_with(connection)
     found = vectors.of_these(connection, parts.tolist(), built.model_key, built.embedding_dim)

@@ -21,9 +21,9 @@ from index.store import reading
 from kb import resolve
 from kb.candidates import hash_file
 from kb.chunk.pack import joined
-from kb.citing import is_stale, lines_of, summary
+from kb.citing import fate, heading_of, is_stale, lines_of, pages_of, summary
 from kb.errors import BadRequest, NotFound, UnreadableFile
-from kb.excerpts import excerpt
+from kb.excerpts import excerpt, of_page
 from kb.read.picture import LONGEST_SIDE, Picture, Size
 from kb.scrub import find
 from kb.scrub.found import MARK
@@ -72,11 +72,11 @@ class _Wanted(msgspec.Struct, frozen=True):
         """What the reference means of the document; nothing where it means all."""
         if self.chunk is not None:
             return (self.chunk,)
-        return tuple(chunk for chunk in self.chunks if set(pages_of(chunk)) & set(self.pages))
+        return tuple(chunk for chunk in self.chunks if set(_all_pages_of(chunk)) & set(self.pages))
 
     @property
     def hides_a_secret(self) -> bool:
-        near = [chunk for chunk in self.chunks if set(pages_of(chunk)) & set(self.pages)] or self.chunks
+        near = [chunk for chunk in self.chunks if set(_all_pages_of(chunk)) & set(self.pages)] or self.chunks
         return any(MARK in chunk.text or MARK in chunk.heading for chunk in near)
 
 
@@ -98,15 +98,13 @@ def view(data_dir: Path, reference: str, look: Look | None = None) -> Viewed:
             except (NotFound, UnreadableFile):
                 if said != (AS_IT_IS_NOW,):
                     raise
-                path, said = None, (f"{_fate(wanted.document)}: {AS_READ}",)
+                path, said = None, (f"{fate(wanted.document)}: {AS_READ}",)
         return _excerpt(wanted, path, origin, look, said)
 
 
-def pages_of(chunk: ChunkRow) -> Sequence[int]:
-    if chunk.page is None:
-        return ()
-    first, last = chunk.metadata.get("pages", (chunk.page, chunk.page))
-    return range(first, last + 1)
+def _all_pages_of(chunk: ChunkRow) -> Sequence[int]:
+    pages = pages_of(chunk)
+    return range(pages[0], pages[1] + 1) if pages else ()
 
 
 def _wanted(connection: sqlite3.Connection, reference: str, page: int | None) -> _Wanted:
@@ -115,7 +113,7 @@ def _wanted(connection: sqlite3.Connection, reference: str, page: int | None) ->
         document = documents.by_ids(connection, [chunk.document_id])[chunk.document_id]
     else:
         document = resolve.document_rows(connection, reference)[0]
-    pages: Sequence[int] = (page,) if page is not None else pages_of(chunk) if chunk else ()
+    pages: Sequence[int] = (page,) if page is not None else _all_pages_of(chunk) if chunk else ()
     if not pages and document.doc_type in SHOWN_AS_PICTURES:
         pages = (1,)
     return _Wanted(document, tuple(documents.chunks_of(connection, document.id)), chunk, tuple(pages))
@@ -139,11 +137,11 @@ def _file(connection: sqlite3.Connection, wanted: _Wanted) -> Iterator[tuple[str
         yield None, "store", ()
     elif originals.name_of(connection, row.content_hash):
         with _original(connection, row) as path:
-            yield path, "original", (f"{_fate(row)}: this is the original that was kept",)
+            yield path, "original", (f"{fate(row)}: this is the original that was kept",)
     elif row.source_path and row.doc_type == "pdf" and Path(row.source_path).is_file():
         yield row.source_path, "file", (AS_IT_IS_NOW,)
     else:
-        yield None, "store", (f"{_fate(row)}: {AS_READ}",)
+        yield None, "store", (f"{fate(row)}: {AS_READ}",)
 
 
 def _has_changed(row: DocumentRow) -> bool:
@@ -154,12 +152,6 @@ def _has_changed(row: DocumentRow) -> bool:
         return hash_file(Path(row.source_path or ""))[0] != row.content_hash
     except OSError:
         return True
-
-
-def _fate(row: DocumentRow) -> str:
-    if row.source_path is None:
-        return "it came from no file"
-    return "the file has changed since it was read" if Path(row.source_path).exists() else "the file is gone"
 
 
 @contextmanager
@@ -196,7 +188,8 @@ def _pictured(wanted: _Wanted, path: str, origin: Origin, look: Look, said: tupl
 
 
 def _excerpt(wanted: _Wanted, path: str | None, origin: Origin, look: Look, said: tuple[str, ...]) -> Viewed:
-    lines = excerpt(wanted.document, path, wanted.chunks, wanted.here)
+    is_page = wanted.chunk is None and bool(wanted.here)
+    lines = of_page(wanted.here) if is_page else excerpt(wanted.document, path, wanted.chunks, wanted.here)
     if not any(line.number for line in lines):
         origin = "store"
     if look.page is not None and not wanted.here:
@@ -208,7 +201,7 @@ def _excerpt(wanted: _Wanted, path: str | None, origin: Origin, look: Look, said
         shown = [ShownLine(line.text, line.number, line.marked) for line in lines]
         row = wanted.document
         size = Size(dpi=look.dpi, longest_side=look.longest_side)
-        heading = wanted.chunk.heading if wanted.chunk else ""
+        heading = heading_of(wanted.chunk) if wanted.chunk else ""
         place = "   ".join(filter(None, [row.source_path, heading]))
         picture = of_lines(shown, row.title, place, size, is_code=row.doc_type in {"code", "data"})
     return _answer(wanted, "excerpt", origin, said, picture, lines)
@@ -225,11 +218,11 @@ def _answer(
     drawn = picture or Picture(png=b"", width=0, height=0)
     chunk = wanted.chunk
     page = drawn.number if kind != "excerpt" else wanted.pages[0] if wanted.pages else None
-    on_page = [other for other in wanted.chunks if page is not None and page in pages_of(other)]
+    on_page = [other for other in wanted.chunks if page is not None and page in _all_pages_of(other)]
     text = chunk.text if chunk else joined((other.text, other.metadata) for other in on_page)
     answer = ViewAnswer(
         document=summary(wanted.document), chunk_id=chunk.id if chunk else None, kind=kind, origin=origin, page=page,
-        page_count=drawn.page_count, lines=lines_of(chunk) if chunk else None, heading=chunk.heading if chunk else "",
+        page_count=drawn.page_count, lines=lines_of(chunk) if chunk else None, heading=heading_of(chunk) if chunk else "",
         text=text or "\n".join(line.text for line in lines), excerpt=tuple(lines), width=drawn.width, height=drawn.height,
         dpi=drawn.dpi, marks=drawn.marks, warnings=said,
     )  # fmt: skip

@@ -53,3 +53,13 @@ def _is_our_folder(path: str) -> bool:
 def named(name: str) -> str:
     """The data directory that --store means: a path has a slash, or begins as one; anything else is a name."""
     return name if "/" in name or name.startswith((".", "~")) else f"{NAMED}/{name}"
+
+
+def stores_beside(folder: str) -> list[str]:
+    """Names of the stores that are in the same folder as this one is, or would be."""
+    parent = os.path.dirname(folder)  # noqa: PTH120
+    try:
+        there = os.listdir(parent)  # noqa: PTH208
+    except OSError:
+        return []
+    return sorted(name for name in there if os.path.isfile(os.path.join(parent, name, "kb.db")))  # noqa: PTH113, PTH118

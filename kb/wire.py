@@ -96,7 +96,11 @@ class ChunkText(msgspec.Struct, frozen=True, kw_only=True):
     chunk_index: int
     text: str
     heading: str
+    """Heading chain, `Config > Advanced`; of code the symbol that it defines; empty if there is neither."""
     page: int | None
+    """Page, slide or sheet, from 1; the first, where it goes over the end of one."""
+    pages: tuple[int, int] | None = None
+    """First and last page; null where there are none."""
     lines: tuple[int, int] | None
     token_count: int
     metadata: dict[str, Any]
@@ -205,6 +209,7 @@ class StatusAnswer(Answer, frozen=True):
     waiting: int
     """Distinct texts without a vector: `kb reindex` makes them."""
     failed_files: int
+    """`kb list --failed` says which, and why."""
     no_text_files: int
     schema_version: int
     database_bytes: int

@@ -73,7 +73,8 @@ class ScannedSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScanAnswer(Answer, frozen=True):
-    in_step: bool
+    in_step: bool | None
+    """null: there are no sources, so nothing was compared."""
     sources: tuple[ScannedSource, ...]
 
 

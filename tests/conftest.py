@@ -60,10 +60,7 @@ def tiny_folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def roomy_folder(tmp_path_factory):
     """The tiny model, but one that sees 256 tokens of a text, as the default model does."""
-    folder = tiny_model.write_model(tmp_path_factory.mktemp("models") / "roomy")
-    tiny_model.write_json(folder / "config.json", {"hidden_size": tiny_model.DIM, "max_position_embeddings": 512})
-    tiny_model.write_json(folder / "sentence_bert_config.json", {"max_seq_length": 256})
-    return folder
+    return tiny_model.write_model(tmp_path_factory.mktemp("models") / "roomy", max_tokens=256)
 
 
 @pytest.fixture

@@ -78,7 +78,41 @@ def test_get_by_lines_of_a_file_that_has_changed_gives_the_stored_text(kb, tmp_p
     ran = kb("get", 1, "--lines", "1:1")
 
     assert ran.stdout == "# Red\n\nred\n"
-    assert "the file has changed or is gone" in ran.stderr
+    assert "the file has changed since it was read" in ran.stderr
+
+
+def test_get_by_lines_of_a_file_that_is_gone_says_that(kb, tmp_path):
+    (tmp_path / "docs/a.md").unlink()
+
+    assert "the file is gone: these are the stored chunks" in kb("get", 1, "--lines", "1:1").stderr
+
+
+def test_the_heading_of_code_is_the_symbol_it_defines(see):
+    [hit] = see("search", "-j", "--mode", "keyword", "return").json["results"]
+    [got] = see("get", 3, "-j").json["chunks"]
+
+    assert (hit["source"]["heading"], got["heading"]) == ("f", "f")
+    assert see("view", hit["chunk_id"], "-j").json["heading"] == "f"
+
+
+def test_files_that_could_not_be_read_are_listed_with_the_reason(kb, tmp_path):
+    """Those without text after them; a file that was mended is not among them any more."""
+    running.write(tmp_path / "docs", {"torn.pdf": "%PDF-1.7 nothing more", "empty.md": " \n"})
+    kb("add", "docs", "-r")
+
+    answer = kb("list", "--failed", "-j").json
+
+    assert [(file["path"].rpartition("/")[2], file["status"]) for file in answer["files"]] == [
+        ("torn.pdf", "failed"), ("empty.md", "no_text"),
+    ]  # fmt: skip
+    assert all(file["reason"] and file["failed_at"] for file in answer["files"])
+    assert (answer["total"], answer["returned"]) == (2, 2)
+    assert kb("list", "--failed", "-n", 1, "--offset", 1, "-j").json["files"] == answer["files"][1:]
+    (tmp_path / "docs/torn.pdf").unlink()
+    running.write(tmp_path / "docs", {"empty.md": "no more"})
+    kb("add", "docs", "-r")
+    assert [file["status"] for file in kb("list", "--failed", "-j").json["files"]] == ["failed"]
+    assert kb("list", "--failed", "--tag", "red").code == 2
 
 
 @pytest.mark.parametrize("lines", ["0:5", "5:2", "-3", "a:b", "", ":", "1:2:3"])

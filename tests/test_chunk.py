@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -222,6 +223,26 @@ def test_a_chunk_of_several_pages_knows_the_first_and_the_last():
 
     assert one.page == 3
     assert one.metadata["pages"] == [3, 5]
+
+
+@pytest.mark.parametrize("doc_type", ["pptx", "xlsx"])
+@pytest.mark.parametrize("strategy", ["sections", "fixed"])
+def test_a_chunk_never_goes_over_the_end_of_a_slide_or_sheet(doc_type, strategy):
+    """However small these are; a slide's notes stay with it."""
+    blocks = tuple(
+        Block(text=text, page=page, heading=("Talk", *heading))
+        for page in (1, 2, 3)
+        for text, heading in ((f"Slide {page}.", ()), (f"Note {page}.", ("Notes",)))
+    )
+    plan = msgspec.structs.replace(plan_for(doc_type, Chunking()), strategy=strategy)
+
+    chunks = chunk(Document(blocks=blocks, extractor="docling"), plan, COUNTER, 254)
+
+    assert [one.page for one in chunks] == [1, 2, 3]
+    assert not any("pages" in one.metadata for one in chunks)
+    for one in chunks:
+        assert f"Slide {one.page}." in one.text
+        assert f"Note {one.page}." in one.text
 
 
 def test_a_block_that_does_not_open_with_its_heading_gets_it():

@@ -21,6 +21,7 @@ ANSWERS = (
     ("SimilarAnswer", "similar 1"),
     ("GetAnswer", "get 1"),
     ("ListAnswer", "list"),
+    ("FailedAnswer", "list --failed"),
     ("ShowAnswer", "show 1"),
     ("ViewAnswer", "view 1"),
     ("SkillAnswer", "skill install"),
@@ -132,7 +133,9 @@ def test_the_schema_has_every_type_that_is_shown_to_people():
 def test_the_meaning_of_a_field_is_in_the_schema():
     source = write_docs.schema()["$defs"]["HitSource"]["properties"]
 
-    assert source["page"]["description"] == "Page, slide or sheet, from 1."
+    assert (
+        source["page"]["description"] == "Page, slide or sheet, from 1; the first, where it goes over the end of one."
+    )
     assert "description" in write_docs.schema()["$defs"]["SearchAnswer"]["properties"]["took_ms"]
 
 

@@ -1,6 +1,7 @@
 """What is found in other formats than JSON, and links for terminals that know how to open them."""
 
 import csv
+import functools
 import io
 import json
 import os
@@ -13,6 +14,9 @@ import pytest
 import small_store
 from conftest import environment
 from running import here
+
+from index import failures, store
+from index.rows import FailureRow
 
 AWKWARD = 'red, "apples"\nand <pears> & plums'
 
@@ -134,6 +138,69 @@ def test_markdown_quotes_what_was_found_and_cites_it(fruit):
     assert f"   > {best['text'].splitlines()[0]}\n" in out
     page = best["source"]["page"]
     assert f"   `/made/up/fruit`, page {page} (chunk {best['chunk_id']}, score {best['score']:.2f}, the file has" in out
+
+
+OVER_TWO_PAGES = {"page": 3, "metadata": {"pages": [3, 4]}}
+
+
+def test_a_passage_that_goes_over_the_end_of_a_page_is_cited_with_both(make_store, data_dir, tmp_path):
+    chunks = (small_store.chunk("red apples", **OVER_TWO_PAGES), small_store.chunk("green pears", page=5))
+    make_store(small_store.document("manual", doc_type="pdf", chunks=chunks))
+    run = functools.partial(here, tmp_path, KB_DATA_DIR=data_dir)
+
+    hits = run(*SEARCH, "-j").json["results"]
+    csv_row = next(csv.DictReader(io.StringIO(formatted(run, *SEARCH, "--format", "csv"))))
+    pages_got = [(chunk["page"], chunk["pages"]) for chunk in run("get", 1, "-j").json["chunks"]]
+
+    assert [(hit["source"]["page"], hit["source"]["pages"]) for hit in hits] == [(3, [3, 4])]
+    assert "`/made/up/manual`, pages 3-4 (chunk 1," in formatted(run, *SEARCH, "--format", "markdown")
+    assert "pdf  pages 3-4" in formatted(run, *SEARCH, "--format", "human")
+    assert (csv_row["page"], csv_row["last_page"]) == ("3", "4")
+    assert pages_got == [(3, [3, 4]), (5, [5, 5])]
+    assert "`/made/up/manual`, pages 3-4\n" in formatted(run, "get", 1, "--around", 0, "--format", "markdown")
+    assert "pages 3-4  2 tokens" in formatted(run, "show", 1)
+
+
+def test_a_note_is_cited_with_where_it_says_that_it_is_from(make_store, data_dir, tmp_path):
+    """A note is no second witness: whoever cites it should name its source."""
+    meta = {"meta": {"source": "/made/up/contract.pdf, page 3"}}
+    note = {"doc_type": "note", "source_path": None}
+    make_store(
+        small_store.document("a note", "red", metadata=meta, **note), small_store.document("other", "red too", **note)
+    )
+
+    out = formatted(functools.partial(here, tmp_path, KB_DATA_DIR=data_dir), *SEARCH, "--format", "markdown")
+
+    assert "note: a note, from /made/up/contract.pdf, page 3 (chunk" in out
+    assert "note: other (chunk" in out
+
+
+def test_what_is_said_to_have_failed_has_its_formats_too(fruit, data_dir):
+    with store.writing(data_dir) as writer, writer.transaction():
+        for path, kind in (("/made/up/z|.pdf", "failed"), ("/made/up/a.png", "no_text")):
+            row = FailureRow(
+                source_path=path,
+                content_hash="",
+                mtime_ns=0,
+                size=0,
+                kind=kind,
+                reason=f"{path}: torn",
+                failed_at="2026",
+            )
+            failures.record(writer.connection, row)
+
+    files = json.loads(formatted(fruit, "list", "--failed", "-j"))["files"]
+
+    assert [(file["path"], file["status"]) for file in files] == [
+        ("/made/up/z|.pdf", "failed"),
+        ("/made/up/a.png", "no_text"),
+    ]
+    assert list(csv.DictReader(io.StringIO(formatted(fruit, "list", "--failed", "--format", "csv")))) == files
+    assert formatted(fruit, "list", "--failed", "--format", "paths") == "/made/up/z|.pdf\n/made/up/a.png\n"
+    assert "| failed | `/made/up/z\\|.pdf` |" in formatted(fruit, "list", "--failed", "--format", "markdown")
+    assert formatted(fruit, "list", "--failed").splitlines() == [
+        "failed    /made/up/z|.pdf  torn", "no_text   /made/up/a.png  torn", "1-2 of 2 files that are not in the store",
+    ]  # fmt: skip
 
 
 def test_markdown_keeps_the_marks_of_titles_and_listings_to_themselves(fruit):

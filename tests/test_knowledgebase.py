@@ -135,6 +135,8 @@ def test_answers_are_those_of_the_command_line(filled, here):
         ("search", "fruit", "-n", "2", "--explain"): filled.search("fruit", top=2, explain=True),
         ("search", "fruit", "--also", "semantic:keys"): filled.search("fruit", also=["semantic:keys"]),
         ("similar", "notes/keys.md"): filled.similar("notes/keys.md"),
+        ("similar", "1", "--elsewhere"): filled.similar(chunk=1, elsewhere=True),
+        ("list", "--failed"): filled.failed(),
         ("get", "2", "--around", "1"): filled.get(2, around=1),
         ("list", "--path", "*/a*"): filled.list(path=Path("*/a*")),
         ("status",): filled.status(),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import running
+import small_store
 from conftest import environment
 from mcp import MCPError
 from talking import OPENING, ROOT, agent, bare, check, request
@@ -245,6 +246,30 @@ def test_similar_finds_what_is_like_a_document(reader):
     assert 1 not in {hit["document_id"] for hit in answer["results"]}
 
 
+def test_similar_of_a_passage_elsewhere_leaves_its_document_out(reader):
+    own = reader.ask("get", chunk_id=1)["document_id"]
+    found = {hit["document_id"] for hit in reader.ask("similar", chunk_id=1, elsewhere=True, top=50)["results"]}
+
+    assert found
+    assert own not in found
+
+
+def test_a_passage_on_more_than_one_page_says_which(make_store, data_dir):
+    chunks = (
+        small_store.chunk("red apples", page=3, metadata={"pages": [3, 4]}),
+        small_store.chunk("red pears", page=4),
+    )
+    make_store(small_store.document("manual", doc_type="pdf", chunks=chunks))
+    with agent(data_dir) as one:
+        found = {hit["text"]: hit for hit in one.ask("search", query="red", mode="keyword")["results"]}
+        whole, alone = one.ask("get", document=1), one.ask("get", chunk_id=2, around=0)
+
+    assert (found["red apples"]["page"], found["red apples"]["pages"]) == (3, [3, 4])
+    assert found["red pears"]["page"] == 4
+    assert "pages" not in found["red pears"]
+    assert (whole["pages"], alone["page"], "pages" in alone) == ([3, 4], 4, False)
+
+
 @pytest.mark.parametrize("asked", [{"chunk_id": 1}, {"document": 1}])
 def test_view_gives_a_picture_beside_its_text(asked, reader):
     result = reader.raw("view", asked)
@@ -314,6 +339,7 @@ def test_with_write_a_note_is_kept_once_and_found_at_once(tmp_path, roomy_folder
         assert (kept["title"], kept["redacted"]) == ("Key", 1)
         assert "Ingrid" in found["text"]
         assert "hunter2" not in found["text"]
+        assert found["meta"] == {"kind": "fact"}  # of a note always: where it is from
         assert writer.tools["add_note"].annotations.read_only_hint is False
         assert "text" in writer.refused("add_note", text="")
         assert writer.ask("status")["can_write"] is True

@@ -197,5 +197,17 @@ def test_without_sources_it_is_said_how_to_have_one(kb):
     assert "kb source add PATH" in ran.stderr
 
 
+def test_without_sources_nothing_is_said_to_be_in_step(kb, tmp_path):
+    """Files that were added by hand may have changed: nobody looked."""
+    (tmp_path / "by_hand.md").write_text("# Red\n\nred")
+    kb("add", tmp_path / "by_hand.md")
+    (tmp_path / "by_hand.md").write_text("# Green\n\ngreen")
+
+    answer = kb("scan", "-j").json
+
+    assert (answer["in_step"], answer["sources"]) == (None, [])
+    assert "kb add --replace PATH" in answer["warnings"][0]
+
+
 def test_without_a_store_there_is_nothing_to_scan(kb):
     assert [kb("scan").code, kb("sync").code, kb("source", "list").code] == [3, 3, 3]

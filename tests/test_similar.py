@@ -61,6 +61,16 @@ def test_a_chunk_finds_the_nearest_to_its_own_vector_and_not_itself(make_store, 
     assert all(hit.score_breakdown.vector == hit.score for hit in answer.results)
 
 
+def test_elsewhere_leaves_out_the_chunks_own_document_and_other_versions_of_its_file(make_store, data_dir):
+    make_store(FRUIT, document("fruit", "apples are red", "pears are yellow"), TOOLS, KEYS)
+    pears = chunk_ids(data_dir, 1)[1]
+
+    answer = ask(data_dir, pears, is_chunk=True, elsewhere=True)
+
+    assert said(answer) == by_hand(small_store.vector("pears are green"), texts_of(TOOLS), texts_of(KEYS))
+    assert (answer.to.chunk_id, answer.total_matches) == (pears, 3)
+
+
 def test_a_document_is_the_mean_of_its_chunks_and_finds_the_best_passage_of_each_other(make_store, data_dir):
     make_store(FRUIT, TOOLS, KEYS)
     mean = np.mean([small_store.vector(text) for text in texts_of(FRUIT)], axis=0)
@@ -172,6 +182,17 @@ def test_the_command_takes_a_chunk_a_path_or_a_document(kb, make_store, tmp_path
     assert (chunk["chunk_id"], chunk["title"]) == (2, "fruit")
     assert (path["chunk_id"], path["title"]) == (None, "tools")
     assert whole == path
+
+
+def test_the_command_finds_what_is_said_elsewhere(kb, make_store):
+    make_store(FRUIT, TOOLS)
+
+    found = {
+        word: {hit["source"]["title"] for hit in kb("similar", "2", *word.split(), "-j").json["results"]}
+        for word in ("", "--elsewhere")
+    }
+
+    assert found == {"": {"fruit", "tools"}, "--elsewhere": {"tools"}}
 
 
 def test_the_command_shows_hits_as_a_search_does(kb, make_store):

@@ -74,6 +74,20 @@ def test_two_stores_answer_several_queries(project, tmp_path):
     assert {hit["store"] for hit in answer["fused"]} == set(stores)
 
 
+def test_a_name_that_no_store_has_is_answered_with_the_names_there_are(project, tmp_path):
+    missing = project(tmp_path, "search", "-j", "house", "--store", "wrok")
+    assert missing.code == 3
+    assert missing.json["error"]["hint"] == "stores called by name: none; kb add PATH --store wrok makes it"
+    project(tmp_path, "add", "--note", "the blue house", "--store", "work")
+    (tmp_path / "home/.kb/stores/empty").mkdir()
+
+    asked = {name: project(tmp_path, "list", "-j", "--store", name).json["error"] for name in ("wrok", "./wrok")}
+
+    assert asked["wrok"]["hint"] == "stores called by name: work; kb add PATH --store wrok makes it"
+    assert asked["./wrok"]["hint"] == "kb add PATH --store ./wrok makes it"
+    assert {error["code"] for error in asked.values()} == {"StoreMissing"}
+
+
 def test_a_warning_says_which_store_it_is_about(project, tmp_path):
     stores = [str(tmp_path / "home/.kb"), str(tmp_path / "project/.kb")]
     answer = project(tmp_path, "search", "-j", "--store", stores[0], "--store", stores[1], "--", "-house").json

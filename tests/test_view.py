@@ -410,6 +410,7 @@ def test_a_note_is_shown_as_it_is_stored(make_store, data_dir):
 
 
 def test_a_slide_is_shown_as_its_text(make_store, tmp_path, data_dir):
+    """Nothing of other slides, and nothing marked, where no passage is asked for."""
     path = tmp_path / "talk.pptx"
     path.write_bytes(b"slides")
     chunks = (small_store.chunk("first slide", page=1), small_store.chunk("second slide", page=2))
@@ -417,8 +418,10 @@ def test_a_slide_is_shown_as_its_text(make_store, tmp_path, data_dir):
 
     answer = view(data_dir, str(path), Look(page=2)).answer
 
-    assert [line.text for line in answer.excerpt if line.marked] == ["second slide"]
-    assert answer.page == 2
+    assert [(line.text, line.marked) for line in answer.excerpt] == [("second slide", False)]
+    assert (answer.page, answer.text) == (2, "second slide")
+    [passage] = [line.text for line in view(data_dir, "2").answer.excerpt if line.marked]
+    assert passage == "second slide"
     with pytest.raises(NotFound, match="nothing on page 7"):
         view(data_dir, str(path), Look(page=7))
 

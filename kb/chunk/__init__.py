@@ -5,12 +5,13 @@ Sizes are counted with the model's own tokenizer and capped at what the model ca
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Protocol
 
 import msgspec
 
 from kb.chunk import exchange
-from kb.chunk.context import context_of, trimmed
+from kb.chunk.context import MOST_CHARACTERS_A_TOKEN, context_of, trimmed
 from kb.chunk.pack import Limits, pack
 from kb.chunk.sections import sections
 from kb.chunk.units import units_of
@@ -28,8 +29,10 @@ class TokenCounter(Protocol):
         ...
 
 
-MOST_CHARACTERS_A_TOKEN = 16
-"""Real text has 3 to 6. WordPiece makes one unknown token of any word over 100 characters, so tokens alone do not bound it."""
+MOST_HEADING_CHARACTERS = 1000
+"""Of each heading in a chain, which every chunk below it carries; a damaged file can have one of any length."""
+OWN_PAGES = frozenset({"pptx", "xlsx"})
+"""Types whose pages, slides and sheets, are about one thing each: a chunk of two of them could not be cited."""
 
 
 class BoundedCounter(msgspec.Struct, frozen=True):
@@ -55,6 +58,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     min_tokens: int = 50
     overlap_tokens: int = 50
     include_context: bool = True
+    page_by_page: bool = False
+    """No chunk goes over the end of a page."""
 
 
 def plan_for(doc_type: str, settings: Chunking) -> Plan:
@@ -77,7 +82,10 @@ def plan_for(doc_type: str, settings: Chunking) -> Plan:
     if doc_type == "pdf":
         strategy = "sections" if settings.pdf.strategy == "hierarchy" else "fixed"
         return Plan(strategy=strategy, max_tokens=settings.pdf.max_tokens, overlap_tokens=overlap)
-    return Plan(strategy="sections", max_tokens=settings.defaults.max_tokens, overlap_tokens=overlap)
+    return Plan(
+        strategy="sections", max_tokens=settings.defaults.max_tokens, overlap_tokens=overlap,
+        page_by_page=doc_type in OWN_PAGES,
+    )  # fmt: skip
 
 
 def chunk(document: Document, plan: Plan, tokens: TokenCounter, model_sees: int) -> list[Chunk]:
@@ -92,7 +100,7 @@ def chunk(document: Document, plan: Plan, tokens: TokenCounter, model_sees: int)
         sizes = exchange.Sizes(min(plan.max_tokens, model_sees), plan.min_tokens, model_sees)
         return exchange.chunks_of(document.blocks, sizes, counter)
     chunks: list[Chunk] = []
-    for section in _grouped(document.blocks, plan, counter, model_sees):
+    for section in _grouped(tuple(map(_headed, document.blocks)), plan, counter, model_sees):
         first = section[0]
         context = context_of(section, include=plan.include_context)
         context = trimmed(context, counter, model_sees // 4)
@@ -104,7 +112,17 @@ def chunk(document: Document, plan: Plan, tokens: TokenCounter, model_sees: int)
     return chunks
 
 
+def _headed(block: Block) -> Block:
+    if all(len(heading) <= MOST_HEADING_CHARACTERS for heading in block.heading):
+        return block
+    return msgspec.structs.replace(block, heading=tuple(name[:MOST_HEADING_CHARACTERS] for name in block.heading))
+
+
 def _grouped(blocks: tuple[Block, ...], plan: Plan, counter: TokenCounter, model_sees: int) -> list[list[Block]]:
+    if plan.page_by_page:
+        pages = [tuple(page) for _, page in groupby(blocks, key=lambda block: block.page)]
+        alone = msgspec.structs.replace(plan, page_by_page=False)
+        return [section for page in pages for section in _grouped(page, alone, counter, model_sees)]
     if plan.strategy == "blocks":
         return [[block] for block in blocks]
     if plan.strategy == "fixed":

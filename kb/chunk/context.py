@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from kb.chunk import TokenCounter
 
 ARROW = " > "
+MOST_CHARACTERS_A_TOKEN = 16
+"""Real text has 3 to 6. WordPiece makes one unknown token of any word over 100 characters, so tokens alone do not bound it."""
 
 
 def common_heading(section: Sequence[Block]) -> tuple[str, ...]:
@@ -54,9 +56,10 @@ def _letters(line: str) -> str:
 
 def trimmed(context: str, counter: TokenCounter, max_tokens: int) -> str:
     """The end of `context` that fits: the nearest headings say most."""
+    context = context[-max_tokens * MOST_CHARACTERS_A_TOKEN :] if max_tokens else ""
     if not context:
         return ""
     tokens = counter.offsets(context)
     if len(tokens) <= max_tokens:
         return context
-    return context[tokens[-max_tokens][0] :] if max_tokens else ""
+    return context[tokens[-max_tokens][0] :]

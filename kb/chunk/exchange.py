@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from kb.chunk.context import MOST_CHARACTERS_A_TOKEN
 from kb.chunk.units import Unit, units_of
 from kb.types import Block, Chunk, Lines
 
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from kb.chunk import TokenCounter
 
 OPENING = frozenset({"user", "task"})
-MOST_CHARACTERS_A_TOKEN = 16
-"""As in `kb.chunk`."""
 CONTEXT_SHARE = 4
-"""Of what the model sees, the question takes a quarter at most: the answer is what is cited."""
+"""Of what the model sees, the question takes a quarter at most: the answer is what is cited. So does the speaker's name, which a
+damaged file may have of any length.
+"""
 
 
 class Sizes(msgspec.Struct, frozen=True):
@@ -67,18 +68,21 @@ class Part(msgspec.Struct, frozen=True):
 def chunks_of(turns: Sequence[Block], sizes: Sizes, counter: TokenCounter) -> list[Chunk]:
     """The turns of a document in chunks, in order."""
     return [
-        chunk for exchange in _exchanges(_spoken(turns, counter), sizes) for chunk in _cut(exchange, sizes, counter)
+        chunk
+        for exchange in _exchanges(_spoken(turns, sizes, counter), sizes)
+        for chunk in _cut(exchange, sizes, counter)
     ]
 
 
-def _spoken(turns: Sequence[Block], counter: TokenCounter) -> Iterator[Spoken]:
-    counts: dict[str, int] = {}
+def _spoken(turns: Sequence[Block], sizes: Sizes, counter: TokenCounter) -> Iterator[Spoken]:
+    most = max(1, min(sizes.most, sizes.sees) // CONTEXT_SHARE)
+    labels: dict[str, tuple[str, int]] = {"": ("", 0)}
     for turn in turns:
-        name = turn.metadata.get("speaker") or turn.metadata.get("role")
-        label = f"{name}:" if name else ""
-        if label not in counts:
-            counts[label] = counter.count(label)
-        yield Spoken(turn, label, counts[label], counter.count(turn.text))
+        name = turn.metadata.get("speaker") or turn.metadata.get("role") or ""
+        if name not in labels:
+            label = f"{_beginning(name, most, counter)}:"
+            labels[name] = label, counter.count(label)
+        yield Spoken(turn, *labels[name], counter.count(turn.text))
 
 
 def _exchanges(spoken: Iterable[Spoken], sizes: Sizes) -> Iterator[list[Spoken]]:
@@ -210,6 +214,11 @@ def _question(opening: Spoken, most: int, counter: TokenCounter) -> str:
     """The beginning of what opens an exchange, in one line."""
     if not opening.opens:
         return ""
-    line = " ".join([opening.label, *opening.turn.text.split()])[: most * MOST_CHARACTERS_A_TOKEN]
-    tokens = counter.offsets(line)
-    return line[: tokens[most - 1][1]] if len(tokens) > most > 0 else line
+    return _beginning(" ".join([opening.label, *opening.turn.text.split()]), most, counter)
+
+
+def _beginning(text: str, most: int, counter: TokenCounter) -> str:
+    """At most so many tokens of it."""
+    text = text[: most * MOST_CHARACTERS_A_TOKEN]
+    tokens = counter.offsets(text)
+    return text[: tokens[most - 1][1]] if len(tokens) > most > 0 else text

@@ -8,11 +8,14 @@ tokens.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from kb.chunk.context import MOST_CHARACTERS_A_TOKEN
 from kb.types import Block, Lines
 
 if TYPE_CHECKING:
@@ -133,18 +136,21 @@ def _by_characters(
 
 
 def _gathered(block: Block, boundary: re.Pattern[str], budget: int, counter: TokenCounter) -> Iterator[Unit]:
-    """Lines of code or data, gathered into units as large as the budget allows."""
+    """Lines of code or data, gathered into units as large as the budget allows; the blank lines between them take room too."""
     group_start = group_end = tokens = 0
     for start, end in _spans(block.text, boundary):
         count = counter.count(block.text[start:end])
-        if tokens + count > budget and group_end > group_start:
+        gap = (start - group_end) // MOST_CHARACTERS_A_TOKEN
+        if group_end == group_start:
+            group_start, gap = start, 0
+        elif tokens + gap + count > budget:
             yield _unit(block, block.text[group_start:group_end], group_start, tokens, "\n")
-            group_start, tokens = start, 0
+            group_start, gap, tokens = start, 0, 0
         if count > budget:
             yield from _within(block, start, end, "\n", budget, counter, (SENTENCE,))
             group_start = group_end = end + 1
             continue
-        group_end, tokens = end, tokens + count
+        group_end, tokens = end, tokens + gap + count
     if block.text[group_start:group_end].strip():
         yield _unit(block, block.text[group_start:group_end], group_start, tokens, "\n")
 
@@ -200,12 +206,18 @@ def _long_row(block: Block, row: str, number: int, budget: int, counter: TokenCo
 def _unit(block: Block, text: str, start: int, tokens: int, joint: str) -> Unit:
     lines = None
     if block.lines is not None:
-        first = min(block.lines.first + block.text.count("\n", 0, start), block.lines.last)
+        first = min(block.lines.first + bisect_left(_line_ends(block.text), start), block.lines.last)
         lines = Lines(first, min(first + text.count("\n"), block.lines.last))
     return Unit(
         text=text, tokens=tokens, joint=joint, heading=block.heading, page=block.page, lines=lines,
         divisible=block.kind == "text",
     )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _line_ends(text: str) -> list[int]:
+    """Where its lines end: counted once for all units of a block, since from the start for each takes the square of its length."""
+    return [match.start() for match in LINE.finditer(text)]
 
 
 def _spans(text: str, boundary: re.Pattern[str]) -> list[tuple[int, int]]:

@@ -18,6 +18,9 @@ def similar(
         str, typer.Argument(metavar="ID|PATH", help="A chunk's id, as searches show it, or the path of a document.")
     ],
     is_document: Annotated[bool, typer.Option("--document", help="ID is a document's: more like all of it.")] = False,
+    elsewhere: Annotated[
+        bool, typer.Option("--elsewhere", help="Leave out the chunk's own document: what others say of it.")
+    ] = False,
     top: Annotated[int | None, typer.Option("--top", "-n", min=1, max=1000, help="How many results.")] = None,
     tags: Tags = None,
     types: Types = None,
@@ -44,6 +47,7 @@ def similar(
         reference=reference,
         is_chunk=not is_document and is_id(reference),
         top=top or here.settings.search.default_top,
+        elsewhere=elsewhere,
         filter=document_filter(tags, types, path, since, before, metas=pairs(metas or ()), roles=roles),
     )
     return emit(run(here.data_dir, here.settings, request), render.similar, as_json=as_json, format_=format_)

@@ -213,6 +213,9 @@ def list_documents(
     top: Annotated[int, typer.Option("--top", "-n", min=1, max=MOST, help="How many on this page.")] = 50,
     offset: Annotated[int, typer.Option("--offset", min=0, max=MOST, help="How many to pass over first.")] = 0,
     every: Annotated[bool, typer.Option("--all", help="All of them, on one page.")] = False,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="In their place the files that could not be read or hold no text, and why.")
+    ] = False,
     as_json: Json = False,
     format_: Format = None,
 ) -> int:
@@ -220,8 +223,14 @@ def list_documents(
     from kb import browse
     from kb.cli import render
 
+    limit = None if every else top
+    if failed:
+        if any((tags, types, path, since, before, metas)):
+            raise BadRequest("--failed is about files that are no documents", "say --top, --offset or --all beside it")
+        files = browse.list_failed(setup().data_dir, limit=limit, offset=offset)
+        return emit(files, render.failures, as_json=as_json, format_=format_)
     filters = document_filter(tags, types, path, since, before, metas=pairs(metas or ()))
-    answer = browse.list_documents(setup().data_dir, filters, limit=None if every else top, offset=offset)
+    answer = browse.list_documents(setup().data_dir, filters, limit=limit, offset=offset)
     return emit(answer, render.listing, as_json=as_json, format_=format_)
 
 

@@ -17,6 +17,7 @@ import msgspec
 
 from kb.cli.items import items
 from kb.wire import Answer, ChunkText, DocumentSummary, GetAnswer
+from kb.wire_failed import FailedAnswer, FailedFile
 from kb.wire_search import Hit
 
 NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -48,6 +49,9 @@ def _rows(answer: Answer) -> Iterator[Row]:
     if isinstance(answer, GetAnswer):
         yield _chunk_row(answer.document, EMPTY_CHUNK)
         yield from (_chunk_row(answer.document, chunk) for chunk in answer.chunks)
+    elif isinstance(answer, FailedAnswer):
+        yield dict.fromkeys(FailedFile.__struct_fields__)
+        yield from (msgspec.structs.asdict(file) for file in answer.files)
     elif "documents" in answer.__struct_fields__:
         yield dict.fromkeys(DOCUMENT_COLUMNS)
         yield from (_document_row(document) for document in items(answer))
@@ -57,8 +61,8 @@ def _rows(answer: Answer) -> Iterator[Row]:
 
 
 HIT_COLUMNS = (
-    *("rank", "score", "chunk_id", "document_id", "title", "path", "type", "page", "first_line", "last_line"),
-    *("heading", "tags", "stale", "store", "text"),
+    *("rank", "score", "chunk_id", "document_id", "title", "path", "type", "page", "last_page"),
+    *("first_line", "last_line", "heading", "tags", "stale", "store", "text"),
 )
 DOCUMENT_COLUMNS = (
     *(
@@ -92,7 +96,7 @@ def _hit_row(rank: int, hit: Hit) -> Row:
             source.title,
             source.path,
             source.type,
-            source.page,
+            *(source.pages or (None, None)),
             first,
             last,
         ),
@@ -110,7 +114,7 @@ def _chunk_row(document: DocumentSummary, chunk: ChunkText) -> Row:
     first, last = chunk.lines or (None, None)
     return {
         "chunk_id": chunk.chunk_id, "document_id": document.document_id, "title": document.title, "path": document.path,
-        "page": chunk.page, "first_line": first, "last_line": last, "heading": chunk.heading, "text": chunk.text,
+        "page": chunk.page, "last_page": chunk.pages and chunk.pages[1], "first_line": first, "last_line": last, "heading": chunk.heading, "text": chunk.text,
     }  # fmt: skip
 
 

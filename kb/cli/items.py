@@ -1,4 +1,4 @@
-"""What was asked for, out of an answer: the hits, documents or chunks."""
+"""What was asked for, out of an answer: the hits, documents, chunks or files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from kb.wire import Answer
 
-FIELDS = ("results", "fused", "documents", "chunks")
+FIELDS = ("results", "fused", "documents", "chunks", "files")
 """That hold it; an answer has one of them."""
 
 

@@ -9,9 +9,10 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
+from index.errors import StoreMissing
 from kb.caller import answering_for, caller
 from kb.errors import BadRequest
-from kb.whichstore import named
+from kb.whichstore import named, stores_beside
 
 Json = Annotated[bool, typer.Option("--json", "-j", help="Answer in JSON on standard output.")]
 Format = Annotated[
@@ -82,6 +83,19 @@ def of_store(name: str | None) -> Iterator[None]:
     if not name.strip():
         raise BadRequest("--store needs a name or a path", "say --store NAME, or --store ./folder")
     here = caller()
-    environ = {**here.environ, "KB_DATA_DIR": here.absolute(named(name))}
+    folder = here.absolute(named(name))
+    environ = {**here.environ, "KB_DATA_DIR": folder}
     with answering_for(msgspec.structs.replace(here, environ=environ, names_a_store=True)):
-        yield
+        try:
+            yield
+        except StoreMissing as error:
+            raise StoreMissing(error.message, _stores_there_are(name, folder)) from error
+
+
+def _stores_there_are(name: str, folder: str) -> str:
+    """What helps whoever named a store that is not there."""
+    makes = f"kb add PATH --store {name} makes it"
+    if named(name) == name:  # a path
+        return makes
+    known = ", ".join(stores_beside(folder)) or "none"
+    return f"stores called by name: {known}; {makes}"

@@ -12,6 +12,7 @@ from kb.browse import LINE_TYPES
 from kb.caller import caller
 from kb.cli.columns import with_columns
 from kb.cli.marks import Marks
+from kb.cli.places import said_pages
 from kb.cli.safe import one_line, printable
 from kb.wire import (
     AddAnswer,
@@ -28,6 +29,7 @@ from kb.wire import (
     ShowAnswer,
     TagAnswer,
 )
+from kb.wire_failed import FailedAnswer
 
 
 def added_file(file: AddedFile) -> str:
@@ -71,12 +73,24 @@ def added(answer: AddAnswer) -> Iterator[str]:
 def listing(answer: ListAnswer) -> Iterator[str]:
     for document in answer.documents:
         yield _document_line(document)
-    shown = (
-        f"{answer.offset + 1}-{answer.offset + answer.returned} of {answer.total}"
-        if answer.returned
-        else f"0 of {answer.total}"
-    )
-    yield f"{shown} documents"
+    yield f"{_shown(answer)} documents"
+
+
+def failures(answer: FailedAnswer) -> Iterator[str]:
+    for file in answer.files:
+        yield f"{file.status:<8}  {one_line(file.path)}  {one_line(_without(file.path, file.reason))}"
+    yield f"{_shown(answer)} files that are not in the store"
+
+
+def _without(path: str, reason: str) -> str:
+    """Most reasons begin with the path."""
+    return reason.removeprefix(f"{path}: ")
+
+
+def _shown(answer: ListAnswer | FailedAnswer) -> str:
+    if not answer.returned:
+        return f"0 of {answer.total}"
+    return f"{answer.offset + 1}-{answer.offset + answer.returned} of {answer.total}"
 
 
 def _document_line(document: DocumentSummary) -> str:
@@ -100,8 +114,8 @@ def show(answer: ShowAnswer) -> Iterator[str]:
     yield ""
     for chunk in answer.chunks:
         place = (
-            f"page {chunk.page}"
-            if chunk.page is not None
+            said_pages(chunk.pages)
+            if chunk.pages
             else f"lines {chunk.lines[0]}-{chunk.lines[1]}"
             if chunk.lines
             else ""

@@ -5,24 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from kb.citing import pages_together
 from kb.cli.items import items
+from kb.cli.places import said_pages
 from kb.cli.safe import one_line, printable
 from kb.wire import Answer, DocumentSummary, GetAnswer, ListAnswer
-from kb.wire_search import Hit
+from kb.wire_failed import FailedAnswer, FailedFile
+from kb.wire_search import Hit, HitSource
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>#|])")
 LISTED = frozenset({"code", "data"})
 """Types of which the text is a listing, not prose."""
+ORIGIN = "source"
+"""The key of `kb add --meta` under which a note says where it is from (SKILL.md)."""
 
 
 def lines(answer: Answer) -> Iterator[str]:
     """Of `kb list` a table, of `kb get` the text, of searches a numbered list."""
     if isinstance(answer, ListAnswer):
         yield from _table(answer.documents)
+    elif isinstance(answer, FailedAnswer):
+        yield from _failed(answer.files)
     elif isinstance(answer, GetAnswer):
         yield from _quoted(answer.text, answer.document.type)
         yield ""
-        yield _place(answer.document.path, answer.document.title, _page_of(answer), None)
+        yield _place(answer.document, pages_together(chunk.pages for chunk in answer.chunks), None)
     else:
         yield from _hits(answer)
 
@@ -49,20 +56,18 @@ def _cited(hit: Hit) -> str:
         f"score {hit.score:.2f}",
         *(["the file has changed or is gone"] if source.stale else []),
     ]
-    return f"{_place(source.path, source.title, source.page, source.lines)} ({', '.join(facts)})"
+    return f"{_place(source, source.pages, source.lines)} ({', '.join(facts)})"
 
 
-def _place(path: str | None, title: str, page: int | None, of_lines: tuple[int, int] | None) -> str:
-    where = _code(path) if path else f"note: {_escaped(title)}"
-    if page is not None:
-        return f"{where}, page {page}"
+def _place(
+    document: HitSource | DocumentSummary, pages: tuple[int, int] | None, of_lines: tuple[int, int] | None
+) -> str:
+    where = _code(document.path) if document.path else f"{document.type}: {_escaped(document.title)}"
+    if document.type == "note" and ORIGIN in document.meta:  # a note is no witness itself
+        where += f", from {_escaped(document.meta[ORIGIN])}"
+    if pages:
+        return f"{where}, {said_pages(pages)}"
     return f"{where}, lines {of_lines[0]}-{of_lines[1]}" if of_lines else where
-
-
-def _page_of(answer: GetAnswer) -> int | None:
-    """Where all of it is on one."""
-    pages = {chunk.page for chunk in answer.chunks}
-    return pages.pop() if len(pages) == 1 else None
 
 
 def _quoted(text: str, doc_type: str) -> Iterator[str]:
@@ -81,6 +86,14 @@ def _table(documents: Sequence[DocumentSummary]) -> Iterator[str]:
         cells = (str(each.document_id), each.type, _escaped(each.title), _escaped(", ".join(each.tags)))
         path = _code(each.path).replace("|", "\\|") if each.path else ""
         yield f"| {' | '.join(cells)} | {path} |"
+
+
+def _failed(files: Sequence[FailedFile]) -> Iterator[str]:
+    yield "| status | path | reason |"
+    yield "| --- | --- | --- |"
+    for file in files:
+        path = _code(file.path).replace("|", "\\|")
+        yield f"| {file.status} | {path} | {_escaped(file.reason)} |"
 
 
 def _code(text: str) -> str:

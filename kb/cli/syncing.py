@@ -143,7 +143,7 @@ def scan(
     here = setup()
     answer = run(here.data_dir, here.settings, names or (), shows_all=every)
     emit(answer, render.scanned, as_json=as_json)
-    return Exit.OK if answer.in_step else Exit.OUT_OF_STEP
+    return Exit.OUT_OF_STEP if answer.in_step is False else Exit.OK
 
 
 def sync(

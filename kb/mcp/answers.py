@@ -15,6 +15,7 @@ from kb.wire import ChunkText, StatusAnswer, TagSummary
 from kb.wire_search import Confidence, Explanation, ScoreBreakdown, SourceContext, TagContext
 
 Lines = Annotated[tuple[int, int], Meta(description="First and last line in the file, from 1.")]
+Pages = Annotated[tuple[int, int], Meta(description="First and last page, where it is on more than `page`.")]
 Stale = Annotated[bool, Meta(description="The file has changed since it was read, or is gone.")]
 NextOffset = Annotated[int, Meta(description="There is more: call again with this as `offset`.")]
 
@@ -34,6 +35,7 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     path: str | None = None
     type: str
     page: Annotated[int, Meta(description="Page, slide or sheet, from 1.")] | None = None
+    pages: Pages | None = None
     lines: Lines | None = None
     heading: str = ""
     tags: tuple[str, ...] = ()
@@ -49,7 +51,7 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     total_chunks: int | None = None
     tag_contexts: tuple[TagContext, ...] = ()
     source_context: SourceContext | None = None
-    meta: dict[str, str] = {}
+    meta: Annotated[dict[str, str], Meta(description="What it was given; of a note always.")] = {}
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +64,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 class Passages(Given, frozen=True, omit_defaults=True):
     confidence: Annotated[
         Confidence,
-        Meta(description="strong: it answers. weak: related. none: nothing fits, so say that rather than stretch it."),
+        Meta(
+            description="strong: the matter is there; check that a text says what was asked. weak: related. none: nothing fits, so say "
+            "that rather than stretch it. Of several queries the best; each of `queries` has its own."
+        ),
     ]
     queries: tuple[Asked, ...]
     results: tuple[Passage, ...]
@@ -82,6 +87,7 @@ class Extract(Given, frozen=True, omit_defaults=True):
     characters: Annotated[int, Meta(description="Of the whole, of which `text` may be a part.")]
     path: str | None = None
     page: int | None = None
+    pages: Pages | None = None
     lines: Lines | None = None
     heading: str = ""
     tags: tuple[str, ...] = ()

@@ -133,6 +133,10 @@ class Search(Narrowed, frozen=True, kw_only=True):
 class Similar(Narrowed, frozen=True, kw_only=True):
     document: Annotated[int | str, Meta(description="Like this document: its `document_id` or path.")] | None = None
     chunk_id: Annotated[Number, Meta(description="Like this passage: a `chunk_id`.")] | None = None
+    elsewhere: Annotated[
+        bool,
+        Meta(description="Only passages of other documents: what else is said of it. With `document` it is so anyway."),
+    ] = False
     top: Annotated[int, Meta(ge=1, le=MOST_TOP, description="How many passages.")] = TOP
     detail: Detail = "brief"
 
@@ -209,7 +213,9 @@ class AddNote(Arguments, frozen=True, kw_only=True):
     tags: Annotated[tuple[Text, ...], Meta(description="Tags to file it under; prefer those that `status` lists.")] = ()
     meta: Annotated[
         dict[str, str],
-        Meta(description='What to find it by later with `meta` of `search`: {"kind": "fact", "source": "doc:12"}.'),
+        Meta(
+            description='What to find it by later with `meta` of `search`: {"kind": "fact", "source": "/home/u/contract.pdf, page 3"}.'
+        ),
     ] = {}
 
 

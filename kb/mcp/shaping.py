@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kb.browse import LINE_TYPES
+from kb.citing import pages_together
 from kb.mcp.answers import Alike, Asked, Extract, Folder, Kept, Listed, Listing, Overview, Passage, Passages, Shown
 from kb.mcp.arguments import Get
 from kb.mcp.snippets import beginnings, snippet
@@ -15,6 +16,7 @@ from kb.wire_search import Explanation, FusedHit, Hit, SearchAnswer, SearchAnswe
 from kb.wire_similar import SimilarAnswer
 from kb.wire_view import ViewAnswer
 
+NOTE = "note"
 CUT_WITHIN = 200
 """Characters at the end of a part among which the best place to cut is looked for."""
 
@@ -50,8 +52,9 @@ def passage(hit: Hit, text: str, explanation: Explanation | None = None, *, full
     source = hit.source
     found = Passage(
         chunk_id=hit.chunk_id, document_id=source.document_id, score=hit.score, title=source.title, path=source.path,
-        type=source.type, page=source.page, lines=source.lines, heading=source.heading, tags=source.tags, stale=source.stale,
+        type=source.type, page=source.page, pages=_several(source.pages), lines=source.lines, heading=source.heading, tags=source.tags, stale=source.stale,
         text=text, found_by=tuple(by.query for by in hit.found_by) if isinstance(hit, FusedHit) else (), explain=explanation,
+        meta=source.meta if source.type == NOTE else {},  # where it is from: a note is no witness itself
     )  # fmt: skip
     if not full:
         return found
@@ -77,11 +80,16 @@ def extract(answer: GetAnswer, asked: Get) -> Extract:
     end = offset + len(text)
     return Extract(
         document_id=document.document_id, title=document.title, path=document.path, type=document.type,
-        page=chunks[0].page if chunks else None, lines=_lines(answer, asked.lines),
+        page=chunks[0].page if chunks else None, pages=_several(pages_together(chunk.pages for chunk in chunks)), lines=_lines(answer, asked.lines),
         heading=chunks[0].heading if chunks else "", tags=document.tags, stale=document.stale, text=text,
         characters=len(answer.text), next_offset=end if end < len(answer.text) else None, chunks=chunks if asked.detail == "full" else (),
         warnings=answer.warnings, took_ms=answer.took_ms,
     )  # fmt: skip
+
+
+def _several(pages: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Where it is one, `page` says it."""
+    return None if pages is None or pages[0] == pages[1] else pages
 
 
 def _lines(answer: GetAnswer, asked: Sequence[int] | None) -> tuple[int, int] | None:

@@ -9,6 +9,7 @@ inside an archive is never opened, so nesting cannot multiply anything; nothing 
 from __future__ import annotations
 
 import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -32,6 +33,13 @@ SAVE_AS = {".doc": "docx", ".dot": "docx", ".xls": "xlsx", ".xlt": "xlsx", ".ppt
 ENTITY = b"<!ENTITY"
 ENTITIES = (ENTITY, ENTITY.decode().encode("utf-16-le"), ENTITY.decode().encode("utf-16-be"))
 XML_SUFFIXES = (".xml", ".rels", ".opf", ".ncx", ".vml")
+DAMAGED = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError,
+    NotImplementedError,  # a version or a compression that no program writes
+    UnicodeDecodeError,  # in a name
+    struct.error,
+)  # fmt: skip
+"""What zipfile raises over an archive that is none any more, besides OSError."""
 REPAIR_HINT = "Open it in the program that made it and save it again."
 
 
@@ -44,7 +52,7 @@ def open_archive(source: Source, options: ReadOptions) -> Iterator[zipfile.ZipFi
             yield archive
     except FileNotFoundError as error:
         raise NotFound(f"{source.path}: no such file") from error
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError) as error:
+    except DAMAGED as error:
         raise _not_an_archive(source) from error
     except OSError as error:
         reason = error.strerror or "damaged archive"

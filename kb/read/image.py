@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kb.errors import NoText, NotFound, UnreadableFile
+from kb.errors import KbError, NoText, NotFound, UnreadableFile
 from kb.read import ocr
 from kb.read.pdf.assemble import blocks_of
 from kb.read.pdf.parts import PageParts
@@ -68,10 +68,7 @@ def pages_of(path: str) -> Iterator[ocr.Picture]:
         with Image.open(path) as image:
             for frame in range(getattr(image, "n_frames", 1) if image.format == "TIFF" else 1):
                 image.seek(frame)
-                if image.width * image.height > MAX_PIXELS:
-                    raise UnreadableFile(
-                        f"{path}: {image.width} x {image.height} pixels, too large to unpack", "Scale it down."
-                    )
+                _refuse_too_large(image, path)
                 yield _upright(image)
     except FileNotFoundError as error:
         raise NotFound(f"{path}: no such file") from error
@@ -79,8 +76,16 @@ def pages_of(path: str) -> Iterator[ocr.Picture]:
         raise UnreadableFile(f"{path}: not a picture, or damaged", "Open it in a viewer and save it again.") from error
     except Image.DecompressionBombError as error:
         raise UnreadableFile(f"{path}: too large to unpack ({error})", "Scale it down.") from error
-    except (OSError, SyntaxError, ValueError, EOFError) as error:  # what Pillow's plug-ins raise over damage
-        raise UnreadableFile(f"{path}: damaged picture ({error})", "Open it in a viewer and save it again.") from error
+    except (KbError, MemoryError):
+        raise
+    except Exception as error:  # Pillow's plug-ins raise anything over damage
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise UnreadableFile(f"{path}: damaged picture ({reason})", "Open it in a viewer and save it again.") from error
+
+
+def _refuse_too_large(image: Image, path: str) -> None:
+    if image.width * image.height > MAX_PIXELS:
+        raise UnreadableFile(f"{path}: {image.width} x {image.height} pixels, too large to unpack", "Scale it down.")
 
 
 def _upright(image: Image) -> Any:

@@ -73,8 +73,8 @@ def _language(notebook: dict[str, Any]) -> str | None:
     metadata = notebook.get("metadata") or {}
     of_kernel = (metadata.get("kernelspec") or {}).get("language")
     of_info = (metadata.get("language_info") or {}).get("name")
-    of_cell = next((cell["language"] for cell in _cells(notebook) if cell.get("language")), None)  # nbformat 3
-    return of_kernel or of_info or of_cell
+    of_cells = (cell.get("language") for cell in _cells(notebook))  # nbformat 3
+    return next((name for name in (of_kernel, of_info, *of_cells) if name and isinstance(name, str)), None)
 
 
 def _cell_blocks(cell: dict[str, Any], number: int, headings: list[Heading]) -> Iterator[Block]:

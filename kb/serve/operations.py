@@ -81,7 +81,7 @@ def similar_to_document(served: Served, number: int, asked: say.Likeness) -> Sim
     return served.knowledge.similar(number, **_said(asked))
 
 
-def similar_to_chunk(served: Served, number: int, asked: say.Likeness) -> SimilarAnswer:
+def similar_to_chunk(served: Served, number: int, asked: say.ChunkLikeness) -> SimilarAnswer:
     """Find passages that say something like a chunk."""
     return served.knowledge.similar(chunk=number, **_said(asked))
 

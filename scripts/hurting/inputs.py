@@ -8,7 +8,8 @@ processes with a time limit and a memory limit (`kb.reading`). Counted as faults
     crashed    a worker died
     hung       a file took longer than the limit, twice
     unforeseen the reader raised what it did not foresee, so that what is said of the file is a library's word, not ours
-    unstorable what was read cannot be stored: no UTF-8, a NUL, an empty chunk, or one of which the model would not see all
+    unstorable what was read cannot be stored: no UTF-8, a NUL, a value of another type than promised, an empty chunk, or one of which
+               the model would not see all
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import NamedTuple
 import msgspec
 
 from hurting.arena import load, quick_folder
-from hurting.mutating import mutated
+from hurting.mutating import MOST_BYTES_OF_TEXT, mutated
 from hurting.samples import Sample, samples
 from kb import reading
 from kb.chunk import MOST_CHARACTERS_A_TOKEN, plan_for
@@ -41,14 +42,17 @@ from kb.types import ReadOptions, Source
 from models.tokenizer import TokenCounter
 
 SHARES = {
-    "markdown": 16, "text": 14, "data": 22, "code": 22, "transcript": 10, "notebook": 6, "html": 3, "epub": 2, "docx": 0.6, "pptx": 0.8,
-    "xlsx": 2, "pdf": 1.4, "image": 0.2,
+    "markdown": 9, "text": 8, "data": 18, "code": 18, "transcript": 10, "notebook": 8, "html": 4, "epub": 5, "docx": 4, "pptx": 4,
+    "xlsx": 5, "pdf": 4, "image": 3,
 }  # fmt: skip
-"""Of 100 files, how many of each type: as many more as it takes less time to read them."""
+"""Of 100 files, how many of each type: more of those that are read in less time, and some thousands of each in a full run."""
+SLOW_SHARE = 0.04
+"""Of the files of a type, how many are drawn from those that take long to read."""
 MODEL_SEES = 254
 """Tokens of text that the default model takes."""
 ROUND = 400
 """Files of a type in a row: a worker then loads the libraries of few."""
+SAID_EVERY = 2_000
 MISREAD_SHARE = 0.03
 """So many are read as a type that they are not."""
 
@@ -65,16 +69,22 @@ class Drawn(NamedTuple):
     @classmethod
     def of(cls, seed: str, known: dict[str, list[Sample]]) -> Drawn:
         chances, kind = Random(seed), seed.split("/")[1]
-        sample, other = chances.choice(known[kind]), chances.choice(known[kind])
+        sample, other = picked(chances, known[kind]), chances.choice(known[kind])
         content = mutated(chances, kind, sample.content, other.content)
-        wrong = chances.choice(supported_types()) if chances.random() < MISREAD_SHARE else None
+        if chances.random() < MISREAD_SHARE:
+            return cls(seed, sample.name, content[:MOST_BYTES_OF_TEXT], chances.choice(supported_types()))
         forced = kind if kind == "transcript" and chances.random() < 0.5 else None
-        return cls(seed, sample.name, content, wrong or forced)
+        return cls(seed, sample.name, content, forced)
 
     def written(self, folder: Path) -> Path:
         path = folder / f"{self.seed.replace('/', '-')}-{self.name}"
         path.write_bytes(self.content)
         return path
+
+
+def picked(chances: Random, known: list[Sample]) -> Sample:
+    is_slow = chances.random() < SLOW_SHARE
+    return chances.choice([sample for sample in known if sample.is_slow == is_slow] or known)
 
 
 def job_of(path: Path, doc_type: str | None) -> Job:
@@ -99,11 +109,12 @@ def alone(job: Job, limit_s: float) -> Outcome:
 class Reading:
     """What came of the files of one run."""
 
-    def __init__(self, folder: Path, limit_s: float, keep: Path | None) -> None:
-        self.folder, self.limit_s, self.keep = folder, limit_s, keep
+    def __init__(self, folder: Path, limit_s: float, workers: int, keep: Path | None) -> None:
+        self.folder, self.limit_s, self.workers, self.keep = folder, limit_s, workers, keep
         self.became: Counter[tuple[str, str]] = Counter()
         self.faults = 0
         self.flying: dict[str, Drawn] = {}
+        self.begun = monotonic()
 
     def jobs(self, files: Iterable[Drawn], until: float) -> Iterator[Job]:
         for drawn in files:
@@ -120,7 +131,7 @@ class Reading:
                 yield job
 
     def run(self, files: Iterable[Drawn], until: float = math.inf) -> None:
-        for job, outcome in reading.read_all(self.jobs(files, until), workers=2, timeout_s=self.limit_s):
+        for job, outcome in reading.read_all(self.jobs(files, until), workers=self.workers, timeout_s=self.limit_s):
             drawn = self.flying.pop(job.source.path)
             how, fault = judged(outcome)
             if how in {"hung", "crashed"}:  # once more: the machine may have been busy
@@ -130,6 +141,8 @@ class Reading:
 
     def _note(self, drawn: Drawn, how: str, fault: str = "") -> None:
         self.became[drawn.seed.split("/")[1], how] += 1
+        if self.count % SAID_EVERY == 0:
+            print(f"  {self.count:,} inputs in {monotonic() - self.begun:.0f} s, {self.faults} faults", flush=True)
         if fault:
             self.faults += 1
             print(f"  FAULT {drawn.seed} ({drawn.name}): {how}: {fault[:600]}", flush=True)
@@ -161,9 +174,10 @@ def judged(outcome: Outcome) -> tuple[str, str]:
 
 def unstorable(passages: Passages) -> str:
     try:
+        msgspec.convert(msgspec.to_builtins(passages), Passages)
         msgspec.json.encode(passages)
-    except (UnicodeEncodeError, TypeError, ValueError) as error:
-        return f"no JSON: {error}"
+    except (UnicodeEncodeError, TypeError, ValueError) as error:  # ValidationError is a ValueError
+        return f"not what the types say, or no JSON: {error}"
     if not passages.chunks or not all(chunk.text.strip() for chunk in passages.chunks):
         return "a chunk without text"
     if any("\0" in chunk.embedded_text for chunk in passages.chunks):
@@ -212,13 +226,14 @@ def main(words: list[str]) -> int:
     parser.add_argument("--minutes", type=float, default=math.inf, help="end after so many")
     parser.add_argument("--type", choices=SHARES, action="append", help="only this; may be repeated")
     parser.add_argument("--limit", type=float, default=20, metavar="SECONDS", help="that a file may take")
+    parser.add_argument("--workers", type=int, default=2, help="that read at once")
     parser.add_argument("--again", metavar="SEED/TYPE/NUMBER", help="this one file")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the files with faults there")
     arguments = parser.parse_args(words)
     load()
     known = samples()
     with quick_folder() as folder:
-        run = Reading(folder, arguments.limit, arguments.keep)
+        run = Reading(folder, arguments.limit, arguments.workers, arguments.keep)
         try:
             run.run((Drawn.of(seed, known) for seed in seeds(arguments)), monotonic() + arguments.minutes * 60)
         except Exception:  # noqa: BLE001  the parent must not get any
@@ -226,6 +241,7 @@ def main(words: list[str]) -> int:
             run.faults += 1
     for line in run.said():
         print(line)
-    memory_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
-    print(f"{run.count} inputs; the largest worker had {memory_mb} MB; {run.faults} faults")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    memory_mb, cpu_s = used.ru_maxrss // 1024, used.ru_utime + used.ru_stime
+    print(f"{run.count} inputs; the workers took {cpu_s:.0f} s of CPU, the largest {memory_mb} MB; {run.faults} faults")
     return 1 if run.faults else 0

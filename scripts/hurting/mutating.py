@@ -1,4 +1,7 @@
-"""Ways to damage a file's bytes, each drawn from a random generator. Knows of formats only their words, and that some are archives."""
+"""Ways to damage a file, each drawn from a random generator: its bytes, or the values of its JSON, or the elements of the XML in it.
+
+Knows of formats only their words, and which are archives.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -25,7 +29,9 @@ WORDS = {
 ARCHIVES = frozenset({"docx", "pptx", "xlsx", "epub"})
 NUMBERS = (0, 1, 2, 127, 128, 255, 256, 32767, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1)
 MOST_BYTES = 100_000
-"""A file that has grown beyond is cut: size is another part's matter (`scripts/hurt hostile`)."""
+MOST_BYTES_OF_TEXT = 10_000
+"""A file that has grown beyond is cut: size is another part's matter (`scripts/hurt hostile`), and a long text is read no differently."""
+TEXT_KINDS = frozenset({"text", "markdown", "data", "code", "transcript", "notebook", "html"})
 
 Mutator = Callable[[Random, bytes, bytes, Sequence[bytes]], bytes]
 """(chances, the file, another file of its kind, words) -> the file, damaged."""
@@ -94,7 +100,8 @@ def mutated(chances: Random, kind: str, data: bytes, other: bytes) -> bytes:
         return _member_mutated(chances, data, other)
     if data[:1] in {b"{", b"["} and chances.random() < 0.5:
         return _values_mutated(chances, data)
-    return _bytes_mutated(chances, data, other, _words("xml" if kind in ARCHIVES else kind))
+    damaged = _bytes_mutated(chances, data, other, _words("xml" if kind in ARCHIVES else kind))
+    return damaged[:MOST_BYTES_OF_TEXT] if kind in TEXT_KINDS else damaged
 
 
 def _bytes_mutated(chances: Random, data: bytes, other: bytes, words: Sequence[bytes]) -> bytes:
@@ -115,12 +122,66 @@ def _member_mutated(chances: Random, data: bytes, other: bytes) -> bytes:
     elif way == 2:
         members[name] = members[chances.choice(sorted(members))]
     else:
-        members[name] = _bytes_mutated(chances, members[name], others.get(name, members[name]) or b"x", _words("xml"))
+        for _ in range(chances.choice((1, 1, 2, 5))):
+            name = chances.choice(sorted(members))
+            members[name] = (
+                chances.random() < TREES_SHARE and _tree_mutated(chances, members[name])
+            ) or _bytes_mutated(chances, members[name], others.get(name, members[name]) or b"x", _words("xml"))
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", chances.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
         for member, content in members.items():
             archive.writestr(zipfile.ZipInfo(member), content)
     return made.getvalue()
+
+
+TREES_SHARE = 0.7
+"""Of the XML in archives; damaged in its bytes, most of it is refused by the parser already."""
+MANY = (1, 1, 2, 20)
+DEPTHS = (1, 20, 300)
+XML_VALUES = (
+    "", " ", "0", "-1", "1e999", "NaN", "2147483648", "99999", "A1:XFD1048576", "rId1", "true", "x" * 5000, "../../x", "\u202e",
+)  # fmt: skip
+
+
+def _tree_mutated(chances: Random, data: bytes) -> bytes:
+    """XML that is well formed still; nothing where it was none."""
+    from lxml import etree
+
+    try:
+        root = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
+    except etree.XMLSyntaxError:
+        return b""
+    for _ in range(chances.choice((1, 1, 2, 5, 20))):
+        elements = [element for element in root.iter() if isinstance(element.tag, str)]
+        _element_mutated(chances, chances.choice(elements), elements)
+    return etree.tostring(root, xml_declaration=True, encoding="UTF-8")[:MOST_BYTES]
+
+
+def _element_mutated(chances: Random, element: Any, elements: Sequence[Any]) -> None:
+    parent, other = element.getparent(), chances.choice(elements)
+    texts = [other.text or "", *other.attrib.values(), *XML_VALUES]
+    match chances.choice(("gone", "repeated", "nested", "renamed", "deep", "empty", "text", "attribute", "attribute")):
+        case "gone" if parent is not None:
+            parent.remove(element)
+        case "repeated" if parent is not None:
+            for _ in range(chances.choice(MANY)):
+                element.addnext(deepcopy(element))
+        case "deep" if parent is not None:
+            for _ in range(chances.choice(DEPTHS)):
+                around = element.makeelement(element.tag, nsmap=element.nsmap)
+                parent.replace(element, around)
+                around.append(element)
+                parent = around
+        case "nested":
+            element.append(deepcopy(other))
+        case "renamed":
+            element.tag = other.tag
+        case "empty":
+            del element[:]
+        case "text":
+            element.text = chances.choice(texts)
+        case _:
+            element.set(chances.choice([*element.attrib, *other.attrib, "val"]), chances.choice(texts))
 
 
 VALUES = (

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import zipfile
 from collections import defaultdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kb.detect import type_of_name
 
+TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 OPEN = Path(__file__).parents[3] / "shared" / "data" / "docs" / "open"
 MOST_BYTES = {"image": 110_000, "pdf": 100_000, "docx": 60_000, "html": 70_000}
 MOST_BYTES_ELSE = 25_000
 """Of a real file: damage to a long one is not worse, and takes longer to read."""
+SLOW = frozenset({
+    "columns.pdf", "AcroForm_TEST_compiled.pdf", "SPARSE-2024-INV-1234_borderless_table.pdf", "multicolumn.pdf",
+    "nics-background-checks-2015-11-rotated.pdf", "ocr_test.pdf", "scotus-transcript-p1.pdf", "skew.pdf", "truetype_font_nomapping.pdf",
+    "phototest.tif", "pytesseract-test.webp", "typewriter.png", "front-matter.md", "html-reader.html", "longline.json", "manifest.tsv",
+    "v8-blog.html", "mercurial.html",
+})  # fmt: skip
+"""Pages and pictures that networks read, in 0.3 to 12 s, and the longest texts of a type, in 0.1 to 0.4 s."""
 
 TEXTS = {
     "note.md": "---\ntitle: Note\ntags: [a, b]\n---\n# One\n\nText *with* `code`.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n## Two\n\n```py\nx = 1\n```\n\n> quote\n\n1. one\n   - two\n",
@@ -56,6 +66,10 @@ class Sample(NamedTuple):
     doc_type: str
     content: bytes
 
+    @property
+    def is_slow(self) -> bool:
+        return self.name in SLOW
+
 
 def samples() -> dict[str, list[Sample]]:
     """Of each type its samples, in a settled order."""
@@ -73,27 +87,76 @@ def samples() -> dict[str, list[Sample]]:
 
 
 def _office() -> dict[str, bytes]:
+    made = {"letter.docx": _letter(), "sheet.xlsx": _sheet(), "books.xlsx": _sheets(), "deck.pptx": _deck()}
+    return {**made, "book.epub": _book()}
+
+
+def _letter() -> bytes:
     import docx
-    import openpyxl
-    import pptx
 
     letter = docx.Document()
     letter.add_heading("Letter", 1)
     letter.add_paragraph("Some text.", style="List Bullet")
     letter.add_table(2, 2).cell(0, 0).text = "cell"
+    return _saved(letter)
+
+
+def _sheet() -> bytes:
+    import openpyxl
+
     sheet = openpyxl.Workbook()
     for row in (("name", "value"), ("a", 1.5), ("b", "=A1")):
         sheet.active.append(row)
     sheet.active.merge_cells("D1:E2")
+    return _saved(sheet)
+
+
+def _sheets() -> bytes:
+    """Dates, formats, a comment, a link, a table, a chart, a hidden sheet."""
+    from datetime import date
+
+    import openpyxl
+    from openpyxl.chart import BarChart, Reference
+    from openpyxl.comments import Comment
+    from openpyxl.worksheet.table import Table
+
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (("day", "share"), (date(2026, 1, 2), 0.25), ("x", True), ("y", "#N/A")):
+        sheet.append(row)
+    sheet["B2"].number_format = "0%"
+    sheet["B3"].comment = Comment("a note", "Ann")
+    sheet["A3"].hyperlink = "https://example.com"
+    sheet.add_table(Table(displayName="T", ref="A1:B4"))
+    chart = BarChart()
+    chart.title = "Shares"
+    chart.add_data(Reference(sheet, min_col=2, min_row=1, max_row=4), titles_from_data=True)
+    sheet.add_chart(chart, "D2")
+    book.create_sheet("hidden").sheet_state = "hidden"
+    book["hidden"]["C3"] = "deep"
+    return _saved(book)
+
+
+def _deck() -> bytes:
+    """A title, notes, a list, a table, a chart, a group of shapes."""
+    import pptx
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
     deck = pptx.Presentation()
     slide = deck.slides.add_slide(deck.slide_layouts[1])
     slide.shapes.title.text, slide.notes_slide.notes_text_frame.text = "Title", "a note"
-    return {"letter.docx": _saved(letter), "sheet.xlsx": _saved(sheet), "deck.pptx": _saved(deck), "book.epub": _book()}
+    slide.placeholders[1].text = "one\ntwo"
+    slide.shapes.add_table(2, 2, 0, 0, 99, 99).table.cell(0, 0).text = "cell"
+    slide.shapes.add_group_shape().shapes.add_textbox(0, 0, 9, 9).text_frame.text = "in a group"
+    numbers = CategoryChartData()
+    numbers.categories = ["a", "b"]
+    numbers.add_series("s", (1, 2.5))
+    slide.shapes.add_chart(XL_CHART_TYPE.PIE, 0, 0, 99, 99, numbers)
+    return _saved(deck)
 
 
 def _book() -> bytes:
-    import zipfile
-
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr("mimetype", "application/epub+zip")
@@ -113,21 +176,28 @@ def _book() -> bytes:
             "n.xhtml",
             "<html xmlns='http://www.w3.org/1999/xhtml' xmlns:epub='http://www.idpf.org/2007/ops'><body><nav epub:type='toc'><ol><li><a href='a.xhtml'>One</a></li></ol></nav></body></html>",
         )
-    return made.getvalue()  # fmt: skip
+    return _undated(made.getvalue())
 
 
 def _pages() -> dict[str, bytes]:
-    """PDFs without compression, so that what is damaged is what is drawn."""
+    """PDFs with and without compression: without it, what is damaged is what is drawn."""
     from kb.read.pdf.opening import import_pymupdf
 
-    pages = import_pymupdf().open()
-    for text in ("A line of text on a page.", "Another page, of two columns."):
-        page = pages.new_page()
-        for column in (72, 320):
-            for line in range(20):
-                page.insert_text((column, 100 + 14 * line), f"{text} {line}", fontsize=9)
-        page.draw_rect((72, 400, 300, 440))
-    return {"pages.pdf": pages.tobytes(expand=255), "packed.pdf": pages.tobytes(deflate=True, use_objstms=1)}
+    plain, columns = import_pymupdf().open(), import_pymupdf().open()
+    for number in (1, 2):
+        page = plain.new_page()
+        for line in range(20):
+            page.insert_text((72, 100 + 14 * line), f"A line of text on page {number}, number {line}.", fontsize=9)
+    page = columns.new_page()
+    for column in (72, 320):
+        for line in range(20):
+            page.insert_text((column, 100 + 14 * line), f"A page of two columns. {line}", fontsize=9)
+    page.draw_rect((72, 400, 300, 440))
+    return {
+        "pages.pdf": plain.tobytes(expand=255, no_new_id=True),
+        "packed.pdf": plain.tobytes(deflate=True, use_objstms=1, no_new_id=True),
+        "columns.pdf": columns.tobytes(expand=255, no_new_id=True),
+    }
 
 
 def _pictures() -> dict[str, bytes]:
@@ -143,7 +213,19 @@ def _pictures() -> dict[str, bytes]:
     return made
 
 
-def _saved(document: object) -> bytes:
+def _saved(document: Any) -> bytes:
     file = io.BytesIO()
     document.save(file)
-    return file.getvalue()
+    return _undated(file.getvalue())
+
+
+def _undated(archive: bytes) -> bytes:
+    """The same whenever it was made, so that a seed makes the same files of it."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as dated, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as undated:
+        for name in dated.namelist():
+            content = dated.read(name)
+            is_archive = content.startswith(b"PK\x03\x04")  # the numbers of a chart
+            content = _undated(content) if is_archive else TIME.sub(b"2026-01-01T00:00:00Z", content)
+            undated.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+    return made.getvalue()

@@ -11,6 +11,9 @@ from kb.read.pdf.triage import Verdict
 
 T = TypeVar("T")
 
+MOST_WARNINGS = 5
+"""A damaged file can give one for each of a thousand pages."""
+MOST_RUNS = 10
 READERS = ("pymupdf", "layout", "docling", "rapidocr")
 
 
@@ -67,7 +70,9 @@ class Account:
         missed = {page for pages in self.missed.values() for page in pages}
         garbled = [page for page, v in self._verdicts.items() if not v.keeps_text and page not in missed]
         mended = [f"{_pages(garbled)}: the text layer is garbled; OCR read the page instead."] if garbled else []
-        return self._notes + mended + [f"{_pages(p)} not read: {reason}." for reason, p in self.missed.items()]
+        found = self._notes + mended + [f"{_pages(p)} not read: {reason}." for reason, p in self.missed.items()]
+        rest = len(found) - MOST_WARNINGS
+        return [*found[:MOST_WARNINGS], f"{rest} more of this kind."] if rest > 0 else found
 
     def metadata(self) -> dict[str, Any]:
         """JSON values: the number of pages, the verdicts with their reasons, who was meant to read complex pages."""
@@ -100,4 +105,6 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def _pages(numbers: Sequence[int]) -> str:
-    return f"Page{'s' * (len(numbers) > 1)} {ranges(numbers)}"
+    runs = ranges(numbers).split(", ")
+    shown = ", ".join(runs[:MOST_RUNS]) + " and others" * (len(runs) > MOST_RUNS)
+    return f"Page{'s' * (len(numbers) > 1)} {shown}"

@@ -52,7 +52,7 @@ def opened(path: str, password: str | None) -> Iterator[tuple[Any, list[str]]]:
     try:
         document = pymupdf.open(path, filetype="pdf")
     except Exception as error:  # pymupdf raises RuntimeError, ValueError and its own classes alike
-        raise UnreadableFile(f"{path}: damaged PDF ({_first_line(error)})", HINT_DAMAGED) from error
+        raise UnreadableFile(f"{path}: damaged PDF ({first_line(error)})", HINT_DAMAGED) from error
     try:
         _unlock(document, path, password)
         yield document, _repairs(document, path)
@@ -89,11 +89,12 @@ def _repairs(document: Any, path: str) -> list[str]:
         page_count = document.page_count
         last_page_xref = document.page_xref(page_count - 1) if page_count else 0
     except Exception as error:
-        raise UnreadableFile(f"{path}: damaged PDF ({_first_line(error)})", HINT_DAMAGED) from error
+        raise UnreadableFile(f"{path}: damaged PDF ({first_line(error)})", HINT_DAMAGED) from error
     if not last_page_xref:
         raise UnreadableFile(f"{path}: damaged PDF (no pages)", HINT_DAMAGED)
     return ["The file was damaged and has been repaired; text may be missing."] if document.is_repaired else []
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What MuPDF says, without the number it gives to the kind of error."""
     return str(error).strip().splitlines()[0].removeprefix("code=").lstrip("0123456789: ") if str(error) else "unknown"

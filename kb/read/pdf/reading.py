@@ -15,7 +15,7 @@ from kb.read import ocr
 from kb.read.pdf import docling, extras, layout, plain, scan
 from kb.read.pdf.account import Account
 from kb.read.pdf.furniture import Furniture
-from kb.read.pdf.opening import import_pymupdf
+from kb.read.pdf.opening import first_line, import_pymupdf
 from kb.read.pdf.page import PageText, extract, upright_page
 from kb.read.pdf.parts import PageParts, Part
 from kb.read.pdf.rtl import mended
@@ -65,7 +65,7 @@ def _judged(document: Any, numbers: Sequence[int], account: Account) -> Iterator
             text = mended(document, extract(document, number))
             verdict = judge(text, document)
         except Exception as error:  # noqa: BLE001 MuPDF raises RuntimeError for any damage; the other pages are fine
-            account.miss(number, f"damaged ({error})")
+            account.miss(number, f"damaged ({first_line(error)})")
             continue
         if text.paths:  # a map has 100,000, which would stay in memory as long as the window
             text = msgspec.structs.replace(text, paths=())
@@ -130,8 +130,11 @@ def _by_ocr(document: Any, item: Judged, options: ReadOptions, account: Account)
         return (), "a scan, and RapidOCR is not installed"
     if account.ocr_pages >= options.max_ocr_pages:
         return (), f"a scan beyond the {options.max_ocr_pages} pages a document that OCR may read"
-    page = upright_page(document, item.text.number)
-    size = scan.too_large(page)
+    try:
+        page = upright_page(document, item.text.number)
+        size = scan.too_large(page)
+    except Exception as error:  # noqa: BLE001  as in `_judged`; a page may be gone since, where MuPDF has repaired the file meanwhile
+        return (), f"a scan that is damaged ({first_line(error)})"
     if size:
         return (), f"a scan too large to unpack: {size}"
     account.ocr_pages += 1

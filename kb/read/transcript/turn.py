@@ -21,6 +21,8 @@ ROLES = {
     **dict.fromkeys(("tool", "function"), "tool"),
 }
 """What a name in lower case says of who it is; any other name is a person in no special role."""
+MOST_NAME_CHARACTERS = 200
+"""Of a speaker's name, which every chunk carries; a damaged file can have one of any length."""
 MILLISECONDS = 1e11
 """Seconds since 1970 that are more than this (the year 5138) are milliseconds."""
 
@@ -39,7 +41,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     end: str | None = None
 
     def block(self) -> Block:
-        known = {name: getattr(self, name) for name in ("role", "speaker", "at", "start", "end")}
+        known = {name: getattr(self, name) for name in ("role", "at", "start", "end")}
+        known["speaker"] = self.speaker and self.speaker[:MOST_NAME_CHARACTERS]
         metadata = {name: value for name, value in known.items() if value is not None}
         return Block(text=self.text, lines=self.lines, metadata=metadata)
 

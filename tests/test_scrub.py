@@ -152,7 +152,7 @@ def test_addresses_are_found_only_where_they_are_wanted():
     [
         "password: <your password>", "password: $PASSWORD", "PASSWORD=${DB_PASSWORD}", "password: {{ vault.password }}", "password: xxxxxxxx",
         "password: ********", "password = os.environ['X']", 'token = os.environ["GITHUB_TOKEN"]', "token: str", "secret: bool = False",
-        "token = tokens[0]", "api_key=api_key", "password: changeme", "api_key: YOUR_API_KEY", "token = get_token(user)",
+        "token = tokens[0]", "api_key=api_key", "password: changeme", "keystore_password: cassandra", "password=minioadmin", "api_key: YOUR_API_KEY", "token = get_token(user)",
         "self.password = password", "password: string", "password: required", "Password must be 8 characters long", "max_tokens: 512",
         '"password": "Enter your password"', '"password": "Passwort"', "primary key: id1234567", "tokenizer: bert-base-uncased-v2",
         "secret: my-tls-secret", "secretKeyRef:\n  name: db-credentials-v2\n  key: password", "password: Optional[str] = None",

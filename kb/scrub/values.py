@@ -38,6 +38,8 @@ FILLER = re.compile(
     r"(?i)(?<![a-z])(?:your|my-?(?:password|secret|token|key)s?|example|placeholder|change[-_ ]?(?:me|this|it)|replace|insert|dummy|sample|redacted|todo|tbd"
     r"|fixme|omitted|censored|removed|hidden|goes[-_ ]here|enter|fill[-_ ]in)(?![a-z])"
 )
+SHIPPED = frozenset({"admin", "cassandra", "guest", "minioadmin", "neo4j"})
+"""Passwords that products come with (Grafana, Cassandra, RabbitMQ, MinIO, Neo4j) and state in their own documentation."""
 WORDS = frozenset(
     """
     a an and any array as async auto await base64 basic bearer bcrypt argon2 pbkdf2 scrypt body bool boolean buffer bytes bytea char class const cookie
@@ -100,7 +102,7 @@ def is_secret(claim: Claim) -> bool:
 def is_placeholder(value: str) -> bool:
     """Whether it stands for a secret without being one."""
     plain = value.strip("\"'`.,;:!()[]{}<>").casefold()
-    if len(value) < SHORTEST_PASSWORD or plain in WORDS or MARK in value:
+    if len(value) < SHORTEST_PASSWORD or plain in WORDS or plain in SHIPPED or MARK in value:
         return True
     if REFERENCE.fullmatch(value) or HOLE.search(value) or FILLER.search(value):
         return True

@@ -42,7 +42,7 @@ def confidence(ranking: Ranking) -> Confidence:
 
 
 def fit(ranking: Ranking) -> float:
-    """The highest score of a passage by both searches: near in meaning, and it holds the words that are rare."""
+    """The highest score of a passage by both searches: near in meaning, and it holds much of the query, rare words before others."""
     shares = ranking.held or ranking.shares
     return max(
         (

@@ -216,8 +216,8 @@ class Walk:
 
     def _is_supported(self, name: str) -> bool:
         """Asked once for each extension: what a whole name says beyond it concerns files without one."""
-        _, dot, ending = name.rpartition(".")
-        known_by = ending if dot else f"/{name}"
+        before, _, ending = name.rpartition(".")
+        known_by = ending if before else f"/{name}"
         supported = self._supported.get(known_by)
         if supported is None:
             supported = self._supported[known_by] = type_of_name(Path(name)) is not None

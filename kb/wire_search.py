@@ -149,7 +149,7 @@ class SearchAnswer(Answer, frozen=True):
     returned: int
     confidence: Confidence = "none"
     """Whether anything here fits the query, by cosines and shares of its words. none: nothing is near it, what is shown is merely the
-    nearest; weak: related; strong: one passage is near and holds the words that are rare, as questions with an answer in the store
+    nearest; weak: related; strong: one passage is near and holds much of the query, rare words before others, as questions with an answer in the store
     have one. Whether it says what was asked is for who reads it: a store that lacks the answer may be strong on the matter."""
 
 

@@ -207,6 +207,17 @@ def count(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM documents").fetchone()[0])
 
 
+def named(connection: sqlite3.Connection, name: str, *, limit: int) -> list[tuple[int, str]]:
+    """Ids of documents that have this title or this file's name, whatever the case, with their path or title; the newest first."""
+    ending = "%/" + name.replace("\\", r"\\").replace("%", r"\%").replace("_", r"\_")
+    rows = connection.execute(
+        "SELECT id, coalesce(source_path, title) FROM documents WHERE title = ? COLLATE NOCASE OR source_path LIKE ? ESCAPE '\\'"
+        " ORDER BY id DESC LIMIT ?",
+        (name, ending, limit),
+    )
+    return rows.fetchall()
+
+
 def chunk_count(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
 
@@ -235,9 +246,9 @@ def chunks_by_ids(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> d
 def cited(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[int, tuple[ChunkRow, DocumentRow]]:
     """The same with the document of each, in one read."""
     marks = ",".join(f"?{number}" for number in range(1, len(chunk_ids) + 1))
-    rows = connection.execute(_CITED.format(document=_DOCUMENT, chunk=_CHUNK_COLUMNS, marks=marks), tuple(chunk_ids))
+    cursor = connection.execute(_CITED.format(document=_DOCUMENT, chunk=_CHUNK_COLUMNS, marks=marks), tuple(chunk_ids))
     width = len(ChunkRow.__struct_fields__)
-    return {row[0]: (_chunk(row[:width]), _document(row[width:])) for row in rows}
+    return {row[0]: (_chunk(row[:width]), _document(row[width:])) for row in cursor.fetchall()}
 
 
 def owners_of(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[int, int]:

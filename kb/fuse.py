@@ -31,6 +31,7 @@ DEVIATIONS = 3.0
 """Either way of the mean; beyond lies what counts as 0 and as 1."""
 DIGITS = 6
 """In which scores are shown and compared: hits whose scores differ less come in the order of their ids."""
+STEPS = 10**DIGITS
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,18 +76,17 @@ class Fused(msgspec.Struct, frozen=True, gc=False):
 def fuse(found: Found, method: Fusion, knobs: Knobs = DEFAULTS) -> list[Fused]:
     """Every hit of either search once, best first, ties by id."""
     keyword, semantic, bonus = METHODS[method](found, knobs)
-    hits = [
-        Fused(item, keyword.get(item, 0.0), semantic.get(item, 0.0), bonus.get(item, 0.0)) for item in sorted(found.ids)
-    ]
-    return best_first(hits)
+    return best_first(
+        [
+            Fused(item, keyword.get(item, 0.0), semantic.get(item, 0.0), bonus.get(item, 0.0))
+            for item in sorted(keyword.keys() | semantic.keys())
+        ]
+    )
 
 
 def best_first(hits: list[Fused]) -> list[Fused]:
     """Those that tie, as scores are shown, in the order they have."""
-    import numpy as np
-
-    shown = np.round([hit.score for hit in hits], DIGITS)
-    return [hits[place] for place in np.argsort(-shown, kind="stable")]
+    return sorted(hits, key=lambda hit: -int(hit.score * STEPS + 0.5))
 
 
 Parts = tuple[Scores, Scores, Scores]

@@ -88,18 +88,20 @@ class Model(msgspec.Struct, frozen=True):
         status = files.onnx.stat()
         state = status.st_ino, status.st_size, status.st_mtime_ns
         settings = self.settings
-        return _session(files, data_dir, settings.threads, for_queries and settings.spinning, settings.device, state)
+        how = settings.threads, for_queries and settings.spinning, settings.device
+        return _session(files, data_dir, how, for_queries, state)
 
 
 @lru_cache(maxsize=2)
 def _session(
-    files: ModelFiles, data_dir: Path, threads: int, spinning: bool, device: str, _state: tuple[int, int, int]
+    files: ModelFiles, data_dir: Path, how: tuple[int, bool, str], for_queries: bool, _state: tuple[int, int, int]
 ) -> LocalEmbedder:
     """Checked and loaded once in a process, as long as the file stays as it is."""
     from models.embedder import Embedder
 
     verify(files, data_dir / "run" / "model-checked.json")
-    return Embedder.load(files, threads=threads, spinning=spinning, device=device)
+    threads, spinning, device = how
+    return Embedder.load(files, threads=threads, spinning=spinning, for_queries=for_queries, device=device)
 
 
 def choose(

@@ -8,6 +8,7 @@ best did, so a score means what it meant.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from kb.fuse import Fused, best_first
@@ -33,10 +34,18 @@ def regularize(hits: Sequence[Fused], likeness: NDArray[np.float64], weight: flo
 
     first = hits[: len(likeness)]
     scores = np.array([hit.score for hit in first])
-    others = likeness * (1 - np.eye(len(first)))
+    others = likeness * _but_itself(len(first))
     nearest = np.argsort(-others, axis=1, kind="stable")[:, :MOST_ALIKE]
-    weights = np.take_along_axis(others, nearest, axis=1)
+    weights = others[np.arange(len(first))[:, None], nearest]
     above = (weights * (scores[nearest] - scores[:, None])).sum(axis=1) / np.maximum(weights.sum(axis=1), NONE)
     lifts = (weight * np.maximum(above, 0)).tolist()
     lifted = [Fused(hit.id, hit.keyword, hit.semantic, hit.bonus, lift) for hit, lift in zip(first, lifts, strict=True)]
     return [*best_first(lifted), *hits[len(first) :]]
+
+
+@cache
+def _but_itself(count: int) -> NDArray[np.float64]:
+    """(count, count): 1, and 0 for a hit beside itself."""
+    import numpy as np
+
+    return 1 - np.eye(count)

@@ -5,8 +5,8 @@ Not here: how words are matched (`index.lexical`), which of the ranking is shown
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -15,7 +15,7 @@ import msgspec
 from index import filters
 from index.errors import ModelMismatch
 from index.filters import Admitted
-from index.lexical import Lexical, LexicalDamaged, LexicalHits
+from index.lexical import LexicalDamaged, LexicalHits
 from index.query import ParsedQuery, parse
 from index.store import BuiltWith, Reader, built_with, check_model
 from kb.fuse import Found, Knobs, fuse
@@ -88,32 +88,34 @@ class Retriever:
             self._embedder = model.load(self.data_dir, for_queries=True)
         return self._embedder
 
-    def vector_of(self, query: str, parsed: ParsedQuery) -> Future[Vector]:
-        """Begin to make the vector of a query, beside whatever is done until it is asked for."""
+    def vector_of(self, query: str, parsed: ParsedQuery) -> Callable[[], Vector]:
+        """What makes the vector of a query, once, when it is first asked for."""
         assert self._embedder is not None  # `possible_mode` loaded it  # noqa: S101
-        return _beside().submit(self._embedder.embed_query, _meaning(query, parsed))
+        return cache(partial(self._embedder.embed_query, _meaning(query, parsed)))
 
     def rank(
         self,
         mode: Mode,
         parsed: ParsedQuery,
-        vector: Future[Vector] | None,
+        vector: Callable[[], Vector] | None,
         depth: int,
         admitted: Admitted | None,
     ) -> Ranking:
         """`vector` may be missing where the mode is `keyword`."""
         if vector is None:
-            words = self._by_words(self.reader.lexical(), parsed, depth, admitted)
+            words = self._by_words(parsed, depth, admitted)
             return Ranking(ranked=list(zip(words.chunk_ids, words.shares, strict=True)), words=words, total=words.total)
         matrix = self.reader.matrix()
         allowed = self._allowed(parsed, admitted)
         if mode == "semantic":
-            nearest = self._nearest(matrix, vector, depth, allowed)
+            nearest = self._nearest(matrix, vector(), depth, allowed)
             ranked = list(zip(nearest.chunk_ids, nearest.scores, strict=True))
             held = self._held(parsed, nearest.chunk_ids[:NEAREST_READ])
             return Ranking(ranked=ranked, nearest=ranked, held=held, among=nearest.total, total=nearest.total)
-        words = self._by_words(self.reader.lexical(), parsed, depth, admitted)
-        return self._fused(words, self._nearest(matrix, vector, depth, allowed, words.chunk_ids), matrix)
+        begun = _beside().submit(self.reader.lexical().search, parsed, depth, *_among(admitted))
+        made = vector()
+        words = self._by_words(parsed, depth, admitted, begun)
+        return self._fused(words, self._nearest(matrix, made, depth, allowed, words.chunk_ids), matrix)
 
     def _fused(self, words: LexicalHits, nearest: Nearest, matrix: Matrix) -> Ranking:
         wanted = self.settings.search
@@ -132,13 +134,16 @@ class Retriever:
     def _held(self, parsed: ParsedQuery, chunk_ids: Sequence[int]) -> dict[int, float]:
         """The words' share in each of these chunks that holds any: a cosine alone does not know a short query's own passage."""
         among = Admitted(documents=frozenset(), chunks=frozenset(chunk_ids))
-        words = self._by_words(self.reader.lexical(), parsed, NEAREST_READ, among)
+        words = self._by_words(parsed, NEAREST_READ, among)
         return dict(zip(words.chunk_ids, words.shares, strict=True))
 
-    def _by_words(self, lexical: Lexical, parsed: ParsedQuery, limit: int, admitted: Admitted | None) -> LexicalHits:
-        among = (None, ()) if admitted is None else (admitted.documents, admitted.chunks)
+    def _by_words(
+        self, parsed: ParsedQuery, limit: int, admitted: Admitted | None, begun: Future[LexicalHits] | None = None
+    ) -> LexicalHits:
+        """`begun`: this very search, where another thread has it."""
+        among = _among(admitted)
         try:
-            return lexical.search(parsed, limit, *among)
+            return begun.result() if begun else self.reader.lexical().search(parsed, limit, *among)
         except LexicalDamaged:  # damage inside a segment shows only now
             return self.reader.rebuilt_lexical().search(parsed, limit, *among)
 
@@ -149,21 +154,21 @@ class Retriever:
             allowed = filters.chunk_ids(self.reader.connection, admitted.documents, admitted.chunks)
         if not parsed.excluded:
             return allowed
-        lexical = self.reader.lexical()
-        excluded = self._by_words(lexical, ParsedQuery(phrases=parsed.excluded), max(1, lexical.count()), admitted)
+        most = max(1, self.reader.lexical().count())
+        excluded = self._by_words(ParsedQuery(phrases=parsed.excluded), most, admitted)
         live = self.reader.matrix().chunk_ids if allowed is None else allowed
         import numpy as np
 
         return np.setdiff1d(live, excluded.chunk_ids)
 
     def _nearest(
-        self, matrix: Matrix, vector: Future[Vector], limit: int, allowed: Ids | None, further: Sequence[int] = ()
+        self, matrix: Matrix, vector: Vector, limit: int, allowed: Ids | None, further: Sequence[int] = ()
     ) -> Nearest:
         """Cosines below 0 are 0: what is the opposite is no worse than what has nothing to do with it."""
         assert self._model is not None  # `possible_mode` chose it  # noqa: S101
         if matrix.header.model != self._model.spec.key:
             raise ModelMismatch("the store switched to another model during the search", "ask again")
-        found = matrix.search(vector.result(), limit, allowed, further)
+        found = matrix.search(vector, limit, allowed, further)
         return msgspec.structs.replace(
             found,
             scores=[max(0.0, score) for score in found.scores],
@@ -173,10 +178,15 @@ class Retriever:
 
 @cache
 def _beside() -> ThreadPoolExecutor:
-    """Threads for the vectors, beside the words: onnxruntime and tantivy both let go of the interpreter."""
+    """Threads for the words, beside the vectors: onnxruntime and tantivy both let go of the interpreter."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(SEARCHES_AT_ONCE)
+
+
+def _among(admitted: Admitted | None) -> tuple[Collection[int] | None, Collection[int]]:
+    """Documents and chunks, as `index.lexical` takes them."""
+    return (None, ()) if admitted is None else (admitted.documents, admitted.chunks)
 
 
 def _meaning(query: str, parsed: ParsedQuery) -> str:

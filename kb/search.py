@@ -5,7 +5,7 @@ Not here: how it is ranked (`kb.retrieve`), which hits are shown (`kb.hits`), ho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -30,8 +30,6 @@ from kb.together import score_of, together
 from kb.wire_search import FusedHit, Hit, SearchAnswer, SearchAnswers
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from index.columns import Vectors
 
 CANDIDATES = 100
@@ -177,7 +175,7 @@ class Searcher:
         request: Request,
         mode: Mode,
         parsed: ParsedQuery,
-        vector: Future[Vectors] | None,
+        vector: Callable[[], Vectors] | None,
         admitted: Admitted | None,
     ) -> tuple[Ranking, list[Hit]]:
         """The hits, looked for deeper as long as the best passages belong to too few documents (--group, --per-document)."""

@@ -6,7 +6,7 @@ takes the place of a mask of (tokens, tokens), and of the vocabulary only the ro
 52 nodes. A query takes a fifth less time, opening and memory are less than half (docs/embedding_speed.md has the table).
 Vectors differ from those of the file's graph by less than 1e-6, which is the order in which the same numbers are added.
 
-Only for the file of `models.known.DEFAULT_SHA256`, whose names it knows.
+This is for passages; queries have a graph of their own (`models.minilm_int8`). Only for the file of `models.known.DEFAULT_SHA256`, whose names it knows.
 """
 
 from __future__ import annotations
@@ -33,16 +33,27 @@ def rewrite(path: Path) -> tuple[bytes, dict[str, NDArray[Any]]]:
     import numpy as np
 
     tensors = read_tensors(path)
-    words, positions, *matrices = [name.removesuffix("_q") for name in tensors if name.endswith("_q")]
-    weights = _embedding_weights(tensors, words, positions)
-    nodes = _embedding_nodes()
-    for layer in range(LAYERS):
-        own = matrices[layer * _MATRICES_A_LAYER :][:_MATRICES_A_LAYER]
+    words, positions, matrices = matrix_names(tensors)
+    weights = embedding_weights(tensors, words, positions)
+    nodes = [
+        node("Cast", ["attention_mask"], "mask", to=INT32),
+        node("ReduceSum", ["mask", "one"], "lengths", keepdims=0),
+        *embedding_nodes(),
+    ]
+    for layer, own in enumerate(matrices):
         weights |= _layer_weights(tensors, layer, own)
         nodes += _layer_nodes(layer)
     weights = {name: np.array(array) if array.base is not None else array for name, array in weights.items()}
-    graph = model(nodes, weights, {"zero": 0, "one": 1}, ("input_ids", "attention_mask"), (OUTPUT, DIM))
+    graph = model(
+        nodes, weights, {"zero": 0, "one": 1}, ("input_ids", "attention_mask"), (OUTPUT, ("texts", "tokens", DIM))
+    )
     return graph, weights
+
+
+def matrix_names(tensors: dict[str, NDArray[Any]]) -> tuple[str, str, list[list[str]]]:
+    """The vocabulary, the positions, and of each layer: query, key, value, attention's output, up, down."""
+    words, positions, *others = [name.removesuffix("_q") for name in tensors if name.endswith("_q")]
+    return words, positions, [others[layer * _MATRICES_A_LAYER :][:_MATRICES_A_LAYER] for layer in range(LAYERS)]
 
 
 def _dequantised(tensors: dict[str, NDArray[Any]], *names: str) -> NDArray[np.float32]:
@@ -58,7 +69,7 @@ def _dequantised(tensors: dict[str, NDArray[Any]], *names: str) -> NDArray[np.fl
     return whole
 
 
-def _embedding_weights(tensors: dict[str, NDArray[Any]], words: str, positions: str) -> dict[str, NDArray[Any]]:
+def embedding_weights(tensors: dict[str, NDArray[Any]], words: str, positions: str) -> dict[str, NDArray[Any]]:
     return {
         "words": tensors[f"{words}_q"],
         "word_scales": tensors[f"{words}_scale"],
@@ -69,10 +80,8 @@ def _embedding_weights(tensors: dict[str, NDArray[Any]], words: str, positions: 
     }
 
 
-def _embedding_nodes() -> list[bytes]:
+def embedding_nodes() -> list[bytes]:
     return [
-        node("Cast", ["attention_mask"], "mask", to=INT32),
-        node("ReduceSum", ["mask", "one"], "lengths", keepdims=0),
         node("Gather", ["words", "input_ids"], "rows"),
         node("Cast", ["rows"], "float_rows", to=1),
         node("Gather", ["word_scales", "input_ids"], "row_scales"),
@@ -85,21 +94,28 @@ def _embedding_nodes() -> list[bytes]:
 
 
 def _layer_weights(tensors: dict[str, NDArray[Any]], layer: int, matrices: list[str]) -> dict[str, NDArray[Any]]:
+    query, key, value, mix, up, down = matrices
+    return {
+        f"attend{layer}": _dequantised(tensors, query, key, value),
+        f"mix{layer}": _dequantised(tensors, mix),
+        f"up{layer}": _dequantised(tensors, up),
+        f"down{layer}": _dequantised(tensors, down),
+        **layer_vectors(tensors, layer),
+    }
+
+
+def layer_vectors(tensors: dict[str, NDArray[Any]], layer: int) -> dict[str, NDArray[Any]]:
+    """Biases, and what normalisation takes: float32 in the file."""
     import numpy as np
 
-    query, key, value, mix, up, down = matrices
     at = f"inner.encoder.layer.{layer}."
     biases = [tensors[f"{at}attention.self.{part}.bias"] for part in ("query", "key", "value")]
     return {
-        f"attend{layer}": _dequantised(tensors, query, key, value),
         f"attend_bias{layer}": np.concatenate(biases),
-        f"mix{layer}": _dequantised(tensors, mix),
         f"mix_bias{layer}": tensors[f"{at}attention.output.dense.bias"],
         f"mix_norm_gain{layer}": tensors[f"{at}attention.output.LayerNorm.weight"],
         f"mix_norm_bias{layer}": tensors[f"{at}attention.output.LayerNorm.bias"],
-        f"up{layer}": _dequantised(tensors, up),
         f"up_bias{layer}": tensors[f"{at}intermediate.dense.bias"],
-        f"down{layer}": _dequantised(tensors, down),
         f"down_bias{layer}": tensors[f"{at}output.dense.bias"],
         f"down_norm_gain{layer}": tensors[f"{at}output.LayerNorm.weight"],
         f"down_norm_bias{layer}": tensors[f"{at}output.LayerNorm.bias"],
@@ -113,18 +129,19 @@ def _layer_nodes(layer: int) -> list[bytes]:
     def of(name: str) -> str:
         return f"{name}{layer}"
 
-    def add_and_normalise(part: str, new: str, old: str, output: str) -> bytes:
-        inputs = [new, old, of(f"{part}_norm_gain"), of(f"{part}_norm_bias"), of(f"{part}_bias")]
-        return node("SkipLayerNormalization", inputs, output, MICROSOFT, epsilon=EPSILON)
-
     return [
         node(
             "Attention", [state, of("attend"), of("attend_bias"), "lengths"], of("attended"), MICROSOFT, num_heads=HEADS
         ),
         node("MatMul", [of("attended"), of("mix")], of("mixed")),
-        add_and_normalise("mix", of("mixed"), state, of("middle")),
+        add_and_normalise(layer, "mix", of("mixed"), state, of("middle")),
         node("MatMul", [of("middle"), of("up")], of("wide")),
         node("BiasGelu", [of("wide"), of("up_bias")], of("activated"), MICROSOFT),
         node("MatMul", [of("activated"), of("down")], of("narrow")),
-        add_and_normalise("down", of("narrow"), of("middle"), following),
+        add_and_normalise(layer, "down", of("narrow"), of("middle"), following),
     ]
+
+
+def add_and_normalise(layer: int, part: str, new: str, old: str, output: str) -> bytes:
+    inputs = [new, old, f"{part}_norm_gain{layer}", f"{part}_norm_bias{layer}", f"{part}_bias{layer}"]
+    return node("SkipLayerNormalization", inputs, output, MICROSOFT, epsilon=EPSILON)

@@ -20,7 +20,7 @@ MICROSOFT = "com.microsoft"
 """The domain of onnxruntime's own operators."""
 FLOAT, INT32, INT64 = 1, 6, 7
 
-_TYPES = {FLOAT: "<f4", 3: "<i1", INT64: "<i8"}
+_TYPES = {FLOAT: "<f4", 2: "|u1", 3: "|i1", INT64: "<i8"}
 """Element types by their number; tensors of others are not read."""
 _VARINT, _EIGHT_BYTES, _BLOCK, _FOUR_BYTES = 0, 1, 2, 5
 _OPSET, _IR_VERSION = 17, 8
@@ -37,9 +37,14 @@ def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
     return {name: array for name, array in found if array is not None}
 
 
-def node(operator: str, inputs: Sequence[str], output: str, domain: str = "", **attributes: float) -> bytes:
-    """One step, with one output."""
-    named = b"".join(_text(1, name) for name in inputs) + _text(2, output) + _text(4, operator)
+def node(
+    operator: str, inputs: Sequence[str], output: str | Sequence[str], domain: str = "", **attributes: float
+) -> bytes:
+    """One step, with one output or several. An input that is left out is an empty name."""
+    outputs = [output] if isinstance(output, str) else output
+    named = (
+        b"".join(_text(1, name) for name in inputs) + b"".join(_text(2, name) for name in outputs) + _text(4, operator)
+    )
     given = b"".join(_block(5, _attribute(name, value)) for name, value in attributes.items())
     return named + given + _text(7, domain)
 
@@ -49,15 +54,14 @@ def model(
     weights: Mapping[str, NDArray[Any]],
     numbers: Mapping[str, int],
     inputs: Iterable[str],
-    output: tuple[str, int],
+    output: tuple[str, tuple[str | int, ...]],
 ) -> bytes:
-    """A whole file of nodes in the order they run. Inputs are int64 (texts, tokens); the output float32 (texts, tokens, dim)."""
-    name, dim = output
+    """A whole file of nodes in the order they run. Inputs are int64 (texts, tokens); the output is float32, of this shape."""
     graph = b"".join(_block(1, each) for each in nodes) + _text(2, "graph")
     graph += b"".join(_block(5, _elsewhere(*each)) for each in weights.items())
     graph += b"".join(_block(5, _vector_of_one(*each)) for each in numbers.items())
     graph += b"".join(_block(11, _described(each, INT64, ("texts", "tokens"))) for each in inputs)
-    graph += _block(12, _described(name, FLOAT, ("texts", "tokens", dim)))
+    graph += _block(12, _described(output[0], FLOAT, output[1]))
     opsets = _block(8, _text(1, "") + _number(2, _OPSET)) + _block(8, _text(1, MICROSOFT) + _number(2, 1))
     return _number(1, _IR_VERSION) + opsets + _block(7, graph)
 

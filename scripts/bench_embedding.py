@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, sleep
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -39,8 +39,8 @@ BRIEFLY = {**IN_CALLS, "session.intra_op.spin_duration_us": "100"}
 
 class Variant(msgspec.Struct, frozen=True):
     name: str
-    rewritten: bool = True
-    """models.minilm's graph, else the file's own."""
+    graph: Literal["file", "float32", "int8"] = "float32"
+    """The file's own, or those of models.minilm and models.minilm_int8."""
     threads: int = 0
     config: dict[str, str] = msgspec.field(default_factory=lambda: BRIEFLY)
     options: dict[str, Any] = {}
@@ -54,9 +54,9 @@ class Variant(msgspec.Struct, frozen=True):
 
 
 VARIANTS = (
-    Variant("file's graph, threads sleep", rewritten=False, config=SLEEPING),
-    Variant("file's graph, one thread", rewritten=False, threads=1),
-    Variant("file's graph, spin in calls", rewritten=False, config=IN_CALLS),
+    Variant("file's graph, threads sleep", graph="file", config=SLEEPING),
+    Variant("file's graph, one thread", graph="file", threads=1),
+    Variant("file's graph, spin in calls", graph="file", config=IN_CALLS),
     Variant("rewritten, threads sleep", config=SLEEPING),
     Variant("rewritten, one thread", threads=1),
     Variant("rewritten, spin always", config=SPINNING),
@@ -72,6 +72,8 @@ VARIANTS = (
     Variant("same, huge pages", environment={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
     Variant("same, tokenizer alone", environment={"TOKENIZERS_PARALLELISM": "false"}),
     Variant("same, OpenBLAS alone", environment={"OPENBLAS_NUM_THREADS": "1"}),
+    Variant("int8, a core for each thread", graph="int8", apart=True),
+    Variant("int8, one thread", graph="int8", threads=1),
     Variant("Embedder.embed_query", ours=True),
 )
 
@@ -186,7 +188,7 @@ def ours() -> Callable[[str], object]:
     from models.embedder import Embedder
     from models.locate import locate
 
-    return Embedder.load(locate(MODEL), spinning=True).embed_query
+    return Embedder.load(locate(MODEL), spinning=True, for_queries=True).embed_query
 
 
 def bare(variant: Variant) -> Callable[[str], object]:
@@ -196,6 +198,7 @@ def bare(variant: Variant) -> Callable[[str], object]:
 
     from models.locate import locate
     from models.minilm import rewrite
+    from models.minilm_int8 import rewrite_int8
     from models.session import usable_cores
     from models.tokenizer import load_tokenizer
 
@@ -213,27 +216,29 @@ def bare(variant: Variant) -> Callable[[str], object]:
         os.sched_setaffinity(0, {mine})
     for key, value in config.items():
         options.add_session_config_entry(key, value)
-    graph, weights = rewrite(files.onnx) if variant.rewritten else (str(files.onnx), {})
+    made = {"file": lambda path: (str(path), {}), "float32": rewrite, "int8": rewrite_int8}
+    graph, weights = made[variant.graph](files.onnx)
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]
     options.add_external_initializers(list(weights), values)
     session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    asked = [each.name for each in session.get_inputs()]
+    (output,) = (each.name for each in session.get_outputs())
 
     def embed(text: str) -> object:
         _ = weights  # read by the session as long as it lives
         ids = np.array([tokenizer.encode(text).ids], np.int64)
-        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
-        if not variant.rewritten:
-            feeds["token_type_ids"] = np.zeros_like(ids)
-        vector = run(feeds)[0].mean(axis=0)
+        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        [found] = run({name: feeds[name] for name in asked})
+        vector = found if found.ndim == 1 else found.mean(axis=0)
         return vector / np.sqrt(vector @ vector)
 
     def run(feeds: dict[str, np.ndarray]) -> np.ndarray:
         if not variant.bound:
-            return session.run(["last_hidden_state"], feeds)[0]
+            return session.run([output], feeds)[0]
         binding = session.io_binding()
         for name, array in feeds.items():
             binding.bind_cpu_input(name, array)
-        binding.bind_output("last_hidden_state")
+        binding.bind_output(output)
         session.run_with_iobinding(binding)
         return binding.copy_outputs_to_cpu()[0]
 

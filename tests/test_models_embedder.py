@@ -24,6 +24,10 @@ CANONICAL = {
 }
 
 
+NEARLY = 0.996
+"""Cosine of the default model's vector of a query with that of the same passage: of 599 texts of 1-250 words the least was 0.9969."""
+
+
 @pytest.fixture(scope="module")
 def minilm():
     return Embedder.load(locate(DEFAULT_MODEL))
@@ -41,7 +45,8 @@ def unit(*rows) -> np.ndarray:
 
 @pytest.mark.parametrize("text", CANONICAL)
 def test_the_default_model_gives_its_canonical_vectors(minilm, text):
-    assert minilm.embed_query(text)[:5] == pytest.approx(CANONICAL[text], abs=1e-3)
+    assert minilm.embed_passages([text])[0][:5] == pytest.approx(CANONICAL[text], abs=1e-3)
+    assert minilm.embed_query(text)[:5] == pytest.approx(CANONICAL[text], abs=6e-3)
 
 
 def test_what_belongs_together_is_closer(minilm):
@@ -67,7 +72,7 @@ def test_rows_are_float32_unit_and_in_the_order_of_the_texts(minilm):
     assert (rows.shape, rows.dtype) == ((3, 384), np.float32)
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-6)
     for row, text in zip(rows, texts, strict=True):
-        assert row @ minilm.embed_query(text) == pytest.approx(1, abs=1e-5)
+        assert row @ minilm.embed_query(text) > NEARLY
 
 
 def test_what_exceeds_256_tokens_is_not_seen_and_what_exceeds_128_is(minilm):
@@ -83,11 +88,34 @@ def test_no_texts_give_no_rows_of_the_right_width(minilm):
     assert minilm.embed_passages([]).shape == (0, 384)
 
 
-def test_a_query_has_the_vector_of_the_same_passage(minilm):
-    texts = [*CANONICAL, "", "a " * 300]
+def test_a_query_has_nearly_the_vector_of_the_same_passage(minilm):
+    texts = [*CANONICAL, "", "a " * 300, "</div>", "naïve café", "the rain in Spain stays mainly in the plain " * 5]
     rows = minilm.embed_passages(texts)
+    queries = np.stack([minilm.embed_query(text) for text in texts])
 
-    assert np.abs(np.stack([minilm.embed_query(text) for text in texts]) - rows).max() < 1e-5
+    assert np.linalg.norm(queries, axis=1) == pytest.approx(1, abs=1e-6)
+    assert (rows * queries).sum(axis=1).min() > NEARLY
+
+
+def test_of_another_model_a_query_has_the_vector_of_the_same_passage(tmp_path):
+    embedder = load(tmp_path)
+    [row] = embedder.embed_passages(["red green"])
+
+    assert embedder.embed_query("red green") == pytest.approx(row, abs=1e-6)
+
+
+def test_only_what_is_asked_for_is_opened():
+    """The default model has a graph for queries and one for passages: a process that only searches does not hold 42 MB of float32 weights."""
+    files = locate(DEFAULT_MODEL)
+    opened: list[str] = []
+    for for_queries in (True, False):
+        embedder = Embedder.load(files, for_queries=for_queries)
+        opened.append(f"{embedder._queries.cache_info().currsize}{embedder._passages.cache_info().currsize}")
+        embedder.embed_query("red")
+        embedder.embed_passages(["red"])
+        opened.append(f"{embedder._queries.cache_info().currsize}{embedder._passages.cache_info().currsize}")
+
+    assert opened == ["10", "11", "01", "11"]
 
 
 def test_a_query_asked_again_is_not_embedded_again(tmp_path):
@@ -128,24 +156,25 @@ def test_a_long_query_is_not_kept(tmp_path):
 def test_threads_may_ask_at_once(minilm):
     """Each gets its own query's vector, whoever else asks, and whether it was kept."""
     texts = [f"question number {number} of some" for number in range(20)] * 3
-    expected = minilm.embed_passages(texts)
+    other = Embedder.load(locate(DEFAULT_MODEL))
+    expected = np.stack([other.embed_query(text) for text in texts])
     with ThreadPoolExecutor(8) as pool:
         found = np.stack(list(pool.map(minilm.embed_query, texts)))
 
-    assert np.abs(found - expected).max() < 1e-5
+    assert np.abs(found - expected).max() < 1e-6
 
 
 def test_threads_and_spinning_are_options_of_speed_only(minilm):
     other = Embedder.load(locate(DEFAULT_MODEL), threads=1, spinning=True)
-    options = other._session.get_session_options()
+    options = other._queries().session.get_session_options()
 
     assert options.intra_op_num_threads == 1
     assert options.get_session_config_entry("session.intra_op.allow_spinning") == "1"
-    assert other.embed_query("hello world") == pytest.approx(minilm.embed_query("hello world"), abs=1e-5)
+    assert other.embed_query("hello world") == pytest.approx(minilm.embed_query("hello world"), abs=1e-6)
 
 
 def test_threads_sleep_between_calls_and_inside_them_too_unless_asked(minilm):
-    options = minilm._session.get_session_options()
+    options = minilm._passages().session.get_session_options()
 
     assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
     assert options.get_session_config_entry("session.force_spinning_stop") == "1"
@@ -198,8 +227,10 @@ def test_a_graph_that_scales_activations_by_the_batch_gets_one_text_at_a_time(tm
     embedder = load(tmp_path, quantised=True)
     alone = embedder.embed_passages(["red"])
     together = embedder.embed_passages(["red", "huge"])[:1]
-    graph = msgspec.structs.replace(embedder._graph, mixes_batch=False)
-    mixed = Embedder(embedder.spec, embedder._tokenizer, embedder._session, graph).embed_passages(["red", "huge"])[:1]
+    careless = msgspec.structs.replace(embedder._passages(), mixes_batch=False)
+    mixed = Embedder(embedder.spec, embedder._tokenizer, lambda: careless, lambda: careless).embed_passages(
+        ["red", "huge"]
+    )[:1]
 
     assert np.array_equal(together, alone)
     assert np.abs(mixed - alone).max() > 1e-3

@@ -39,7 +39,7 @@ def document_filter(
             raise BadRequest(f"unknown type {name!r}", f"types are {', '.join(sorted(known))}")
     return Filter(
         tags=tuple(tags or ()), types=tuple(types or ()), path_glob=path_glob(path) if path else None,
-        since=_day("--since", since), before=_day("--before", before), meta=tuple(metas), roles=tuple(roles or ()),
+        since=_day("since", since), before=_day("before", before), meta=tuple(metas), roles=tuple(roles or ()),
     )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def typed(query: str, mode: Mode) -> tuple[str, Mode]:
     return (query, mode) if said is None else (rest.strip(), said)
 
 
-def _day(option: str, text: str | None) -> str | None:
+def _day(name: str, text: str | None) -> str | None:
     """A day, a month, a year or a moment as ISO 8601 in UTC, which sorts as the store's dates do."""
     if text is None:
         return None
@@ -75,5 +75,5 @@ def _day(option: str, text: str | None) -> str | None:
         moment = datetime.fromisoformat(padded)
         moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise BadRequest(f"{option} {text!r} is not a date", "say it as 2026-11-29") from None
+        raise BadRequest(f"{name}: {text!r} is not a date", "say it as 2026-11-29") from None
     return moment.isoformat(timespec="seconds")

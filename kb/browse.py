@@ -60,7 +60,7 @@ def show(data_dir: Path, reference: str) -> ShowAnswer:
         original = originals.name_of(reader.connection, row.content_hash)
     return ShowAnswer(
         document=summary(row), extractor=row.extractor, content_hash=row.content_hash, metadata=row.metadata,
-        original=original, chunks=tuple(chunk_text(chunk) for chunk in chunks),
+        original=original, chunks=tuple(chunk_text(chunk, row) for chunk in chunks),
     )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def get(data_dir: Path, reference: str, part: Part) -> GetAnswer:
     if part.lines is not None:
         chunks, text, warnings = _lines(row, chunks, part.lines)
     return GetAnswer(
-        document=summary(row), text=text, chunks=tuple(chunk_text(chunk) for chunk in chunks), warnings=warnings
+        document=summary(row), text=text, chunks=tuple(chunk_text(chunk, row) for chunk in chunks), warnings=warnings
     )
 
 
@@ -112,10 +112,14 @@ def _lines(
     touching = [c for c in chunks if c.start_line is not None and c.start_line <= last and (c.end_line or 0) >= first]
     if not touching:
         ends = [chunk.end_line for chunk in chunks if chunk.end_line is not None]
-        known = (
-            f"it has text on lines 1 to {max(ends)}" if ends else "this document has no lines; try --page or --around"
+        without = (
+            "it has pages and no lines"
+            if any(c.page for c in chunks)
+            else "it has no lines: read all of it, or around a chunk"
         )
-        raise NotFound(f"nothing on lines {first}:{last}", known)
+        raise NotFound(
+            f"nothing on lines {first}:{last}", f"it has text on lines 1 to {max(ends)}" if ends else without
+        )
     if row.doc_type in LINE_TYPES and row.source_path and not is_stale(row):
         return touching, "\n".join(_lines_of(row.source_path)[first - 1 : last]), ()
     text = joined((chunk.text, chunk.metadata) for chunk in touching)

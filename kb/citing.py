@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from msgspec import UNSET, UnsetType
+
 from index import meta
 from index.rows import ChunkRow, DocumentRow
+from kb.types import OCR_PAGES
 from kb.wire import ChunkText, DocumentSummary
 
 
@@ -29,6 +32,15 @@ def pages_together(ranges: Iterable[tuple[int, int] | None]) -> tuple[int, int] 
     """From the first page of any to the last."""
     ends = [end for pages in ranges for end in pages or ()]
     return (min(ends), max(ends)) if ends else None
+
+
+def by_ocr(chunk: ChunkRow, document: DocumentRow) -> bool | UnsetType:
+    """True where some of the text was read from a picture, else nothing."""
+    pages = document.metadata.get(OCR_PAGES)
+    if not pages or chunk.page is None:
+        return UNSET
+    first, last = chunk.metadata.get("pages", (chunk.page, chunk.page))
+    return any(begin <= last and first <= end for begin, end in pages) or UNSET
 
 
 def heading_of(chunk: ChunkRow) -> str:
@@ -64,8 +76,9 @@ def summary(row: DocumentRow) -> DocumentSummary:
     )  # fmt: skip
 
 
-def chunk_text(chunk: ChunkRow) -> ChunkText:
+def chunk_text(chunk: ChunkRow, document: DocumentRow) -> ChunkText:
     return ChunkText(
         chunk_id=chunk.id, chunk_index=chunk.chunk_index, text=chunk.text, heading=heading_of(chunk), page=chunk.page,
         pages=pages_of(chunk), lines=lines_of(chunk), token_count=chunk.token_count, metadata=chunk.metadata,
+        ocr=by_ocr(chunk, document),
     )  # fmt: skip

@@ -12,7 +12,7 @@ from itertools import islice
 
 from index import documents, meta, sources, tags
 from index.rows import ChunkRow, DocumentRow
-from kb.citing import heading_of, is_stale, lines_of, pages_of
+from kb.citing import by_ocr, heading_of, is_stale, lines_of, pages_of
 from kb.explain import Explainer
 from kb.ranking import Ranking
 from kb.wire_search import FoundBy, FusedHit, Hit, HitSource, ScoreBreakdown, SourceContext, TagContext
@@ -110,7 +110,7 @@ def _cited(
         source = HitSource(
             document_id=document.id, title=document.title, path=document.source_path, type=document.doc_type,
             page=chunk.page, pages=pages_of(chunk), lines=lines_of(chunk), heading=heading_of(chunk), chunk_index=chunk.chunk_index,
-            total_chunks=document.chunk_count, tags=document.tags, stale=is_stale(document),
+            total_chunks=document.chunk_count, tags=document.tags, stale=is_stale(document), ocr=by_ocr(chunk, document),
             meta=meta.given(document.metadata),
         )  # fmt: skip
         yield (

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, overload
 
 import msgspec
 
-from index import store
 from index.filters import Filter
-from kb import arguments, asking, browse, settings, tagging
+from index.kept import keep_open, let_go
+from kb import arguments, asking, browse, preferences, tagging
 from kb.caller import Caller, answering_for, caller
 from kb.errors import BadRequest
 from kb.opening import Setup, setup
@@ -116,16 +116,16 @@ class KnowledgeBase:
         """
         here = caller()
         data_dir = (
-            settings.data_dir(here.environ, here.folder) if path is None else Path(here.absolute(os.fspath(path)))
+            preferences.data_dir(here.environ, here.folder) if path is None else Path(here.absolute(os.fspath(path)))
         )
-        store.keep_open(data_dir)
+        keep_open(data_dir)
         return cls(data_dir)
 
     def close(self) -> None:
         """Let go of files and connections. A second close does nothing; any other call afterwards raises BadRequest."""
         if not self.is_closed:
             self.is_closed = True
-            store.let_go(self.data_dir)
+            let_go(self.data_dir)
 
     def __enter__(self) -> Self:
         return self
@@ -335,12 +335,14 @@ class KnowledgeBase:
             first = self.show(named).chunks[0]
             named, page = (named, first.page) if first.page is not None else (str(first.chunk_id), None)
         look = Look(page=page, dpi=dpi, password=password)
+        started = perf_counter()
 
         def work(here: Setup) -> Viewed:
             with _drawing:
                 return view(here.data_dir, named, look)
 
-        return self._do(work)
+        seen = self._do(work)
+        return msgspec.structs.replace(seen, answer=_timed(seen.answer, started))
 
     def list(
         self,
@@ -597,10 +599,7 @@ class KnowledgeBase:
     def _answer(self, work: Callable[[Setup], AnyAnswer]) -> AnyAnswer:
         """What a use case answers, with the time that it took."""
         started = perf_counter()
-        answer = self._do(work)
-        if answer.took_ms:
-            return answer
-        return msgspec.structs.replace(answer, took_ms=round((perf_counter() - started) * 1000, 3))
+        return _timed(self._do(work), started)
 
     def _do(self, work: Callable[[Setup], Done]) -> Done:
         """Let this process ask for something, whatever it is that calls it: the daemon, a command or a program."""
@@ -612,6 +611,12 @@ class KnowledgeBase:
         )  # fmt: skip
         with answering_for(asks):
             return work(setup())
+
+
+def _timed(answer: AnyAnswer, started: float) -> AnyAnswer:
+    if answer.took_ms:
+        return answer
+    return msgspec.structs.replace(answer, took_ms=round((perf_counter() - started) * 1000, 3))
 
 
 def _one(reference: str | int | None, chunk: int | None) -> tuple[str, bool]:

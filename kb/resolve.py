@@ -11,6 +11,8 @@ from kb.errors import BadRequest, NotFound
 
 MOST_DIGITS = 18
 """What SQLite takes as an integer; ids never get there."""
+MOST_NAMED = 3
+"""Documents that are offered where what was named is neither an id nor a path."""
 
 
 def document_rows(connection: sqlite3.Connection, reference: str) -> list[DocumentRow]:
@@ -19,8 +21,15 @@ def document_rows(connection: sqlite3.Connection, reference: str) -> list[Docume
         return [row]
     rows = documents.by_path(connection, caller().absolute(reference))
     if not rows:
-        raise NotFound(f"no document {reference}", "kb list shows ids and paths")
+        raise NotFound(f"no document {reference}", _hint(connection, reference))
     return rows
+
+
+def _hint(connection: sqlite3.Connection, reference: str) -> str:
+    """A name that could mean several is never taken for one of them: what is named here may be about to be removed."""
+    alike = documents.named(connection, reference.removeprefix("./"), limit=MOST_NAMED)
+    meant = " or ".join(f"{number}, {name}" for number, name in alike)
+    return f"did you mean {meant}?" if meant else "kb list shows ids and paths"
 
 
 def chunk_row(connection: sqlite3.Connection, reference: str) -> ChunkRow:

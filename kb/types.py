@@ -11,6 +11,8 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 BlockKind = Literal["text", "code", "table", "data"]
+OCR_PAGES = "ocr_pages"
+"""The key of a document's metadata that says which of its pages were read from a picture: `[[first, last], ...]`, from 1."""
 
 
 class Lines(msgspec.Struct, frozen=True, array_like=True):

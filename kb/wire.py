@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=False):
@@ -104,6 +105,8 @@ class ChunkText(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[int, int] | None
     token_count: int
     metadata: dict[str, Any]
+    ocr: bool | UnsetType = UNSET
+    """Only there where it is true: the text was read from a picture, by OCR; letters and digits may be wrong."""
 
 
 class ShowAnswer(Answer, frozen=True):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from kb.wire import Answer
 
@@ -37,6 +38,8 @@ class HitSource(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...]
     stale: bool
     """The file on disk has changed since, or is gone."""
+    ocr: bool | UnsetType = UNSET
+    """Only there where it is true: the text was read from a picture, by OCR; letters and digits may be wrong."""
     meta: dict[str, str] = {}
     """What it was given with `kb add --meta`."""
 

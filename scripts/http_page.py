@@ -25,7 +25,7 @@ curl -H "Authorization: Bearer $token" --data-binary @report.pdf 'http://127.0.0
 curl 'http://127.0.0.1:7700/jobs/1'       # how the upload goes on
 ```
 
-A file is sent as the body, with its name as a parameter. It is written to disk as it comes, and becomes a job, as `kb add --background` makes them; the
+A file is sent as the body, with its name as a parameter; a form, as `curl -F` sends it, is refused. It is written to disk as it comes, and becomes a job, as `kb add --background` makes them; the
 server works them off one at a time, and what it did not come to before it ended it does at its next start. The document has no path, since
 it is no file on this machine: its original is kept (`keep_original=false` for none) and had back with `GET /documents/ID/original`.
 

@@ -56,7 +56,7 @@ of the wrong type is such an error, never passed over. `view` gives a PNG beside
 Several calls may be made at once. Logs go to standard error."""
 
 BOUNDS = {"minimum": "from", "maximum": "to"}
-TOLD_OF = frozenset({"Passage", "Asked", "Listed", "Folder", "TagSummary"})
+TOLD_OF = frozenset({"Passage", "Asked", "Listed", "Failed", "Folder", "TagSummary"})
 """Types whose fields stand below the list that holds them; of the others docs/schema.json tells."""
 
 
@@ -110,7 +110,7 @@ def _said(about: dict[str, Any]) -> str:
     found = about.get("description") or next(
         (one["description"] for one in about.get("anyOf", ()) if "description" in one), ""
     )
-    return str(found)
+    return " ".join(str(found).split())
 
 
 def _type(about: dict[str, Any]) -> str:

@@ -134,12 +134,15 @@ def error_rows() -> Iterator[tuple[str, int, str]]:
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema (2020-12) of everything that `-j` prints. Every field is always there, defaults too."""
+    """JSON Schema (2020-12) of everything that `-j` prints. Every field is always there, defaults too, but for those that may be unset."""
     references, definitions = msgspec.json.schema_components(answer_types(), ref_template="#/$defs/{name}")
     docs = {name: fields for module in WIRE for name, fields in fielddocs.of_module(module).items()}
     kinds = {name: kind for module in WIRE for name, kind in vars(module).items() if inspect.isclass(kind)}
     for name, definition in definitions.items():
-        definition["required"] = list(definition["properties"])
+        required = definition.get("required", ())
+        definition["required"] = [
+            field for field, rule in definition["properties"].items() if field in required or "default" in rule
+        ]
         for kind in reversed(kinds[name].__mro__):
             for field, text in docs.get(kind.__name__, {}).items():
                 definition["properties"][field]["description"] = text

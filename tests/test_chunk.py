@@ -245,6 +245,25 @@ def test_a_chunk_never_goes_over_the_end_of_a_slide_or_sheet(doc_type, strategy)
         assert f"Note {one.page}." in one.text
 
 
+def test_a_slide_with_its_notes_is_cited_by_its_title_and_notes_alone_as_notes():
+    """An introduction is under the heading it introduces; a slide is not part of its notes."""
+    long = " ".join(["word"] * 240)
+    said = (
+        (1, ("Dues",), "Yachts pay."),
+        (1, ("Dues", "Notes"), "Say why."),
+        (2, (), "A map."),
+        (2, ("Notes",), "Point."),
+    )
+    more = ((3, ("Quay",), long), (3, ("Quay", "Notes"), long))
+    blocks = tuple(Block(text=text, page=page, heading=heading) for page, heading, text in (*said, *more))
+
+    chunks = chunk(Document(blocks=blocks, extractor="docling"), plan_for("pptx", Chunking()), COUNTER, 254)
+
+    assert [one.heading for one in chunks] == [("Dues",), (), ("Quay",), ("Quay", "Notes")]
+    assert "Notes" not in chunks[0].context
+    assert chunks[0].text == "Dues\n\nYachts pay.\n\nNotes\n\nSay why."
+
+
 def test_a_block_that_does_not_open_with_its_heading_gets_it():
     blocks = (Block(text="Of the text.", heading=("Part", "Section")),)
 

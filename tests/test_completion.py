@@ -11,8 +11,7 @@ from pathlib import Path
 import man_page
 import pytest
 import write_docs
-from conftest import environment
-from running import here
+from running import environment, here
 
 from kb.cli.grammar import grammar
 
@@ -113,6 +112,36 @@ def test_zsh_completes_commands_options_and_values(script):
     assert re.findall(r"RAN:(.*?)\s*\r?\n", out) == [
         *("search", "tag describe", "search --mode keyword", "list --format=markdown", "skill install --global")
     ]
+
+
+def by_powershell(script, line):
+    ask = f"Get-Content -Raw {script} | Invoke-Expression; (TabExpansion2 '{line}' {len(line)}).CompletionMatches.CompletionText"
+    command = [shutil.which("pwsh"), "-NoProfile", "-NonInteractive", "-Command", ask]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@needs("pwsh")
+@pytest.mark.parametrize(("line", "offered"), [*OFFERS, ("kb search --mode=k", ["--mode=keyword"])])
+def test_powershell_offers_commands_options_and_values(line, offered, script):
+    assert sorted(by_powershell(script("pwsh"), line)) == offered
+
+
+def test_the_script_for_powershell_holds_every_command_option_and_value(script):
+    """What it does was not seen here, where there is no PowerShell: that it is whole, was."""
+    text = script("pwsh").read_text()
+    options, _, members = text.partition("elseif")
+
+    assert "Register-ArgumentCompleter -Native -CommandName kb " in text
+    assert all(text.count(opening) == text.count(closing) for opening, closing in ("{}", "()"))
+    assert all(line.count(quote) % 2 == 0 for line in text.splitlines()[1:] for quote in "'\"")
+    for command in grammar().walk():
+        place = " ".join(command.path)
+        offered = ", ".join(f"'{name}'" for option in command.options for name in option.names)
+        assert f"'{place}' {{ $offered = @({offered}) }}" in options
+        assert all(f"'{member.path[-1]}'" in members for member in command.members)
+    assert "'search --mode' { $offered = @('hybrid', 'keyword', 'semantic') }" in text
 
 
 def in_terminal(command, start, typed):

@@ -12,8 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 import small_store
-from conftest import environment
-from running import here
+from running import environment, here
 
 from index import failures, store
 from index.rows import FailureRow

@@ -34,7 +34,7 @@ def test_every_page_of_a_tiff_is_a_page(tmp_path):
     first.save(tmp_path / "a.tif", save_all=True, append_images=[second])
     document = read(tmp_path / "a.tif")
     assert [(b.page, b.text) for b in document.blocks] == [(1, LINES[0]), (2, LINES[1])]
-    assert document.metadata == {"pages": 2}
+    assert document.metadata == {"pages": 2, "ocr_pages": [[1, 2]]}
 
 
 def test_page_budget_holds_for_a_tiff(tmp_path):

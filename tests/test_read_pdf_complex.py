@@ -110,6 +110,7 @@ def test_scan_with_an_invisible_text_layer_is_read_from_the_layer(tmp_path):
     read = files.read(files.save(document, tmp_path / "a.pdf"))
     assert files.LOREM in files.text_of(read)
     assert read.metadata["triage"] == {"plain": {"ocr layer": "1"}}
+    assert read.metadata["ocr_pages"] == [[1, 1]]
     assert read.extractor == "pymupdf"
 
 

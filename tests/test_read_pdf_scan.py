@@ -39,6 +39,15 @@ def test_only_the_page_without_text_goes_through_ocr(tmp_path):
     read = files.read(files.save(document, tmp_path / "a.pdf"))
     assert read.extractor == "pymupdf+rapidocr"
     assert [b.page for b in read.blocks] == [1, 2]
+    assert read.metadata["ocr_pages"] == [[2, 2]]
+
+
+def test_no_page_is_said_to_be_read_by_ocr_that_was_not(tmp_path):
+    document = files.new()
+    files.page_of(document, files.LOREM)
+    files.scan(document, Image.new("RGB", (900, 420), "white"))
+    read = files.read(files.save(document, tmp_path / "a.pdf"))
+    assert "ocr_pages" not in read.metadata
 
 
 @pytest.mark.parametrize("quarter_turns", [1, 2, 3])

@@ -102,13 +102,14 @@ def chunk(document: Document, plan: Plan, tokens: TokenCounter, model_sees: int)
     chunks: list[Chunk] = []
     for section in _grouped(tuple(map(_headed, document.blocks)), plan, counter, model_sees):
         first = section[0]
-        context = context_of(section, include=plan.include_context)
+        context = context_of(section, include=plan.include_context, one_page=plan.page_by_page)
         context = trimmed(context, counter, model_sees // 4)
         budget = max(1, min(plan.max_tokens, model_sees - (counter.count(context) if context else 0)))
         overlap = 0 if plan.strategy == "blocks" else min(plan.overlap_tokens, budget // 4)
         units = units_of(section, budget, counter, titled=plan.strategy == "sections")
         metadata = {"symbol": first.symbol} if first.symbol else {}
-        chunks += pack(units, Limits(budget, overlap), counter, context=context, metadata=metadata)
+        limits = Limits(budget, overlap, plan.page_by_page)
+        chunks += pack(units, limits, counter, context=context, metadata=metadata)
     return chunks
 
 

@@ -15,14 +15,15 @@ MOST_CHARACTERS_A_TOKEN = 16
 """Real text has 3 to 6. WordPiece makes one unknown token of any word over 100 characters, so tokens alone do not bound it."""
 
 
-def common_heading(section: Sequence[Block]) -> tuple[str, ...]:
+def common_heading(section: Sequence[Block], *, one_page: bool = False) -> tuple[str, ...]:
     """The chain that all blocks of a section stand under.
 
-    A block directly under an ancestor of the others (an introduction, a bare heading) does not shorten the chain.
+    A block directly under an ancestor of the others (an introduction, a bare heading) does not shorten the chain; where the section is `one_page`,
+    such as a slide, it does: the slide is what its notes and comments hang on, not their introduction.
     """
     chains = [block.heading for block in section]
     longest = max(chains, key=len)
-    if all(longest[: len(chain)] == chain for chain in chains):
+    if not one_page and all(longest[: len(chain)] == chain for chain in chains):
         return longest
     shortest = min(chains, key=len)
     depth = 0
@@ -31,8 +32,8 @@ def common_heading(section: Sequence[Block]) -> tuple[str, ...]:
     return shortest[:depth]
 
 
-def context_of(section: Sequence[Block], *, include: bool) -> str:
-    heading = ARROW.join(common_heading(section))
+def context_of(section: Sequence[Block], *, include: bool, one_page: bool = False) -> str:
+    heading = ARROW.join(common_heading(section, one_page=one_page))
     given = section[0].context if include and section[0].kind != "table" else ""  # a table's goes into the text
     return "\n".join(part for part in (heading, given) if part)
 

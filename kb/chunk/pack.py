@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class Limits(msgspec.Struct, frozen=True):
     max_tokens: int
     overlap_tokens: int
+    one_page: bool = False
+    """All of it is of one slide or sheet (`kb.chunk.context.common_heading`)."""
 
 
 def pack(
@@ -34,13 +36,13 @@ def pack(
     joins: dict[str, Any] = {}
     for unit in units:
         if group and (unit.repeated or tokens + unit.tokens > limits.max_tokens):  # a repetition opens a chunk
-            chunks.append(_chunk(group, counter, context, {**metadata, **joins}))
+            chunks.append(_chunk(group, limits, counter, context, {**metadata, **joins}))
             group = _overlap(group[-1], limits, counter, room=limits.max_tokens - unit.tokens)
             tokens = sum(repeated.tokens for repeated in group)
             joins = _joins(group[0] if group else None, unit)
         group.append(unit)
         tokens += unit.tokens
-    return [*chunks, _chunk(group, counter, context, {**metadata, **joins})] if group else chunks
+    return [*chunks, _chunk(group, limits, counter, context, {**metadata, **joins})] if group else chunks
 
 
 def _joins(overlap: Unit | None, first: Unit) -> dict[str, Any]:
@@ -78,7 +80,9 @@ def _overlap(last: Unit, limits: Limits, counter: TokenCounter, *, room: int) ->
     return [msgspec.structs.replace(last, text=text, tokens=counter.count(text), lines=lines)]
 
 
-def _chunk(units: Sequence[Unit], counter: TokenCounter, context: str, metadata: dict[str, Any]) -> Chunk:
+def _chunk(
+    units: Sequence[Unit], limits: Limits, counter: TokenCounter, context: str, metadata: dict[str, Any]
+) -> Chunk:
     text = units[0].text + "".join(unit.joint + unit.text for unit in units[1:])
     lines = [unit.lines for unit in units if unit.lines]
     pages = [unit.page for unit in units if unit.page is not None]
@@ -87,7 +91,7 @@ def _chunk(units: Sequence[Unit], counter: TokenCounter, context: str, metadata:
     return Chunk(
         text=text,
         token_count=counter.count(text),
-        heading=common_heading([Block(text="", heading=unit.heading) for unit in units]),
+        heading=common_heading([Block(text="", heading=unit.heading) for unit in units], one_page=limits.one_page),
         page=pages[0] if pages else None,
         lines=Lines(min(part.first for part in lines), max(part.last for part in lines)) if lines else None,
         context=unsaid(context, text),

@@ -115,14 +115,18 @@ def command_line() -> typer.Typer:
 
 
 def one_command(verb: str) -> typer.Typer:
-    """One of COMMANDS alone: each takes a millisecond to make, and a process needs one."""
+    """One of COMMANDS or GROUPS alone: each command takes a millisecond to make, and its module up to a hundred to load."""
+    if verb in GROUPS:
+        return _group(*GROUPS[verb])
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command(verb, cls=QuickCommand, context_settings=CONTEXT)(in_a_store(at(COMMANDS[verb])))
     return app
 
 
 def _group(said: str, commands: dict[str, str]) -> typer.Typer:
-    group = typer.Typer(help=said, no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(
+        help=said, no_args_is_help=True, rich_markup_mode=None, add_completion=False, context_settings=CONTEXT
+    )
     for name, place in commands.items():
         group.command(name)(in_a_store(at(place)))
     return group

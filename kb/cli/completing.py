@@ -10,7 +10,7 @@ from kb.errors import Exit
 
 
 def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell that is to read it.")],
+    shell: Annotated[Literal["bash", "zsh", "fish", "pwsh"], typer.Argument(help="The shell that is to read it.")],
 ) -> int:
     """Print a completion script for a shell. It knows the commands and options of this version and starts no program.
 
@@ -19,6 +19,8 @@ def completion(
     zsh: kb completion zsh > a file _kb in a folder of $fpath
 
     fish: kb completion fish > ~/.config/fish/completions/kb.fish
+
+    pwsh (PowerShell; written by its documentation, and not tried in one): kb completion pwsh >> $PROFILE
     """
     from kb.caller import caller
     from kb.cli.grammar import grammar

@@ -15,7 +15,7 @@ import typer
 
 from index.errors import StoreError, StoreMissing
 from kb.caller import caller
-from kb.cli.app import COMMANDS, command_line, one_command
+from kb.cli.app import COMMANDS, GROUPS, command_line, one_command
 from kb.cli.safe import one_line
 from kb.errors import Exit, KbError
 from kb.wire import ErrorBody, Failure
@@ -74,7 +74,7 @@ REFUSALS = (KbError, StoreError, ModelError)
 
 def perform(arguments: Sequence[str]) -> int:
     """Run one command for the caller and return its exit code; errors are raised as they are."""
-    if arguments and arguments[0] in COMMANDS:
+    if arguments and (arguments[0] in COMMANDS or arguments[0] in GROUPS):
         command, name, rest = _one(arguments[0]), f"kb {arguments[0]}", arguments[1:]
     else:
         command, name, rest = typer.main.get_command(command_line()), "kb", arguments

@@ -214,7 +214,10 @@ def list_documents(
     offset: Annotated[int, typer.Option("--offset", min=0, max=MOST, help="How many to pass over first.")] = 0,
     every: Annotated[bool, typer.Option("--all", help="All of them, on one page.")] = False,
     failed: Annotated[
-        bool, typer.Option("--failed", help="In their place the files that could not be read or hold no text, and why.")
+        bool,
+        typer.Option(
+            "--failed", help="In place of documents the files that could not be read or hold no text, and why."
+        ),
     ] = False,
     as_json: Json = False,
     format_: Format = None,

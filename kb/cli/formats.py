@@ -62,7 +62,7 @@ def _rows(answer: Answer) -> Iterator[Row]:
 
 HIT_COLUMNS = (
     *("rank", "score", "chunk_id", "document_id", "title", "path", "type", "page", "last_page"),
-    *("first_line", "last_line", "heading", "tags", "stale", "store", "text"),
+    *("first_line", "last_line", "heading", "tags", "stale", "ocr", "store", "text"),
 )
 DOCUMENT_COLUMNS = (
     *(
@@ -100,7 +100,14 @@ def _hit_row(rank: int, hit: Hit) -> Row:
             first,
             last,
         ),
-        *(source.heading, ", ".join(source.tags), _yes_or_no(source.stale), hit.store, hit.text),
+        *(
+            source.heading,
+            ", ".join(source.tags),
+            _yes_or_no(source.stale),
+            _yes_or_no(bool(source.ocr)),
+            hit.store,
+            hit.text,
+        ),
     )
     return dict(zip(HIT_COLUMNS, values, strict=True))
 
@@ -114,7 +121,8 @@ def _chunk_row(document: DocumentSummary, chunk: ChunkText) -> Row:
     first, last = chunk.lines or (None, None)
     return {
         "chunk_id": chunk.chunk_id, "document_id": document.document_id, "title": document.title, "path": document.path,
-        "page": chunk.page, "last_page": chunk.pages and chunk.pages[1], "first_line": first, "last_line": last, "heading": chunk.heading, "text": chunk.text,
+        "page": chunk.page, "last_page": chunk.pages and chunk.pages[1], "first_line": first, "last_line": last, "heading": chunk.heading,
+        "ocr": _yes_or_no(bool(chunk.ocr)), "text": chunk.text,
     }  # fmt: skip
 
 
@@ -130,7 +138,7 @@ def xml(answer: Answer) -> Iterator[str]:
 
 
 def _element(name: str, value: Any, attributes: str = "") -> Iterator[str]:
-    if value is None:
+    if value is None or value is msgspec.UNSET:
         return
     yield f"<{name}{attributes}>"
     if isinstance(value, msgspec.Struct):

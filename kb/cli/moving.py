@@ -37,13 +37,13 @@ def restore(
     as_json: Json = False,
 ) -> int:
     """Put a backup in the place of the store, after every byte of it was checked."""
-    from kb import settings
+    from kb import preferences
     from kb.cli import render
     from kb.restore import is_occupied, manifest_of
     from kb.restore import restore as run
 
     environ = caller().environ
-    data_dir = settings.data_dir(
+    data_dir = preferences.data_dir(
         environ, caller().folder
     )  # not `setup`, which opens a store: that may be the one that is damaged
     manifest = manifest_of(_path(file))
@@ -53,7 +53,7 @@ def restore(
             f"{manifest.documents} documents?",
             can_ask=sys.stdin.isatty() and not as_json,
         )
-    timeout_s = settings.load(data_dir, environ).settings.storage.lock_timeout_s
+    timeout_s = preferences.load(data_dir, environ).settings.storage.lock_timeout_s
     return emit(run(data_dir, _path(file), timeout_s), render.fields, as_json=as_json)
 
 

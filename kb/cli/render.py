@@ -104,13 +104,13 @@ def _document_line(document: DocumentSummary) -> str:
 
 def show(answer: ShowAnswer) -> Iterator[str]:
     yield from _pairs(answer.document)
-    yield f"{'extractor':<14} {answer.extractor}"
-    yield f"{'content_hash':<14} {answer.content_hash}"
-    yield f"{'original':<14} {one_line(answer.original or '-')}"
+    yield f"{'extractor':<18} {answer.extractor}"
+    yield f"{'content_hash':<18} {answer.content_hash}"
+    yield f"{'original':<18} {one_line(answer.original or '-')}"
     for name, value in answer.metadata.items():
         if name == GIVEN:  # said above
             continue
-        yield f"{one_line(name):<14} {one_line(value if isinstance(value, str) else msgspec.json.encode(value).decode())}"
+        yield f"{one_line(name):<18} {one_line(value if isinstance(value, str) else msgspec.json.encode(value).decode())}"
     yield ""
     for chunk in answer.chunks:
         place = (
@@ -121,7 +121,16 @@ def show(answer: ShowAnswer) -> Iterator[str]:
             else ""
         )
         yield "  ".join(
-            filter(None, [f"{chunk.chunk_id:>6}", place, f"{chunk.token_count} tokens", one_line(chunk.heading)])
+            filter(
+                None,
+                [
+                    f"{chunk.chunk_id:>6}",
+                    place,
+                    f"{chunk.token_count} tokens",
+                    one_line(chunk.heading),
+                    "ocr" if chunk.ocr else "",
+                ],
+            )
         )
 
 

@@ -54,6 +54,7 @@ def _cited(hit: Hit) -> str:
     facts = [
         f"chunk {hit.chunk_id}",
         f"score {hit.score:.2f}",
+        *(["read by OCR"] if source.ocr else []),
         *(["the file has changed or is gone"] if source.stale else []),
     ]
     return f"{_place(source, source.pages, source.lines)} ({', '.join(facts)})"

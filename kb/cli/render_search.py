@@ -107,6 +107,7 @@ def _facts(run: Run) -> list[str]:
         facts.append(f"lines {min(first for first, _ in lines)}-{max(last for _, last in lines)}")
     if source.heading:
         facts.append(one_line(source.heading))
+    facts += ["ocr"] if any(hit.source.ocr for hit in run) else []
     facts += [f"#{one_line(tag)}" for tag in source.tags]
     facts += [one_line(f"{key}={value}") for key, value in source.meta.items()]
     facts += [f"in {one_line(run[0].source_context.name)}"] if run[0].source_context else []

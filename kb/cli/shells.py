@@ -6,7 +6,7 @@ some, options after a dash, else commands, else files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from kb import __version__
 from kb.cli.grammar import Command, first_sentence
@@ -107,7 +107,42 @@ def fish(kb: Command) -> Iterator[str]:
             yield f"{where} {names}{takes} -d {_in_fish_quotes(first_sentence(option.help))}"
 
 
-SCRIPTS: dict[str, Callable[[Command], Iterator[str]]] = {"bash": bash, "zsh": zsh, "fish": fish}
+def pwsh(kb: Command) -> Iterator[str]:
+    """Where it offers nothing, PowerShell itself offers files."""
+    yield f"# Completion of kb {__version__} for PowerShell, written by `kb completion pwsh`."
+    yield "Register-ArgumentCompleter -Native -CommandName kb -ScriptBlock {"
+    yield "    param($word, $line, $cursor)"
+    yield "    $before = ''; $command = ''; $start = ''; $offered = @(); $isNamed = $false"
+    yield "    foreach ($element in @($line.CommandElements | Select-Object -Skip 1)) {"
+    yield "        if ($element.Extent.EndOffset -ge $cursor) { break }"
+    yield "        $before = $element.Extent.Text"
+    yield "        if ($isNamed -or $before.StartsWith('-')) { continue }"
+    yield '        $command = "$command $before".Trim()'
+    yield f"        $isNamed = {_listed(_groups(kb))} -cnotcontains $command"
+    yield "    }"
+    yield "    if ($word -cmatch '^(--[a-z-]+)=') { $before = $Matches[1]; $start = $Matches[0]; $word = $word.Substring($start.Length) }"
+    yield '    switch -CaseSensitive ("$command $before") {'
+    for place, names, values in _valued(kb):
+        for name in names:
+            yield f"        '{place} {name}' {{ $offered = {_listed(values)} }}"
+    yield "    }"
+    yield "    if (-not $offered -and $word.StartsWith('-')) {"
+    yield "        switch -CaseSensitive ($command) {"
+    for command in kb.walk():
+        yield f"            '{' '.join(command.path)}' {{ $offered = {_listed(_option_names(command))} }}"
+    yield "        }"
+    yield "    } elseif (-not $offered) {"
+    yield "        switch -CaseSensitive ($command) {"
+    for command in kb.walk():
+        if offered := [*(member.path[-1] for member in command.members), *_argument_values(command)]:
+            yield f"            '{' '.join(command.path)}' {{ $offered = {_listed(offered)} }}"
+    yield "        }"
+    yield "    }"
+    yield '    $offered | Where-Object { $_.StartsWith($word, [StringComparison]::Ordinal) } | ForEach-Object { "$start$_" }'
+    yield "}"
+
+
+SCRIPTS: dict[str, Callable[[Command], Iterator[str]]] = {"bash": bash, "zsh": zsh, "fish": fish, "pwsh": pwsh}
 
 
 def _groups(kb: Command) -> list[str]:
@@ -128,6 +163,12 @@ def _option_names(command: Command) -> list[str]:
 
 def _argument_values(command: Command) -> list[str]:
     return [value for argument in command.arguments for value in argument.choices]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """As PowerShell writes a list of words; none of ours has a quote in it."""
+    quoted = ", ".join(f"'{name}'" for name in names)
+    return f"@({quoted})"
 
 
 def _in_quotes(text: str) -> str:

@@ -17,6 +17,12 @@ from kb.wire_search import Confidence, Explanation, ScoreBreakdown, SourceContex
 Lines = Annotated[tuple[int, int], Meta(description="First and last line in the file, from 1.")]
 Pages = Annotated[tuple[int, int], Meta(description="First and last page, where it is on more than `page`.")]
 Stale = Annotated[bool, Meta(description="The file has changed since it was read, or is gone.")]
+Ocr = Annotated[
+    bool,
+    Meta(
+        description="The text was read from a picture: letters and digits may be wrong. `view` it before you quote a number."
+    ),
+]
 NextOffset = Annotated[int, Meta(description="There is more: call again with this as `offset`.")]
 
 
@@ -40,6 +46,7 @@ class Passage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     heading: str = ""
     tags: tuple[str, ...] = ()
     stale: Stale = False
+    ocr: Ocr = False
     text: Annotated[str, Meta(description="An … says where it is cut.")]
     found_by: Annotated[
         tuple[int, ...], Meta(description="By which of `queries`, from 0; left out where there is one.")
@@ -92,6 +99,7 @@ class Extract(Given, frozen=True, omit_defaults=True):
     heading: str = ""
     tags: tuple[str, ...] = ()
     stale: Stale = False
+    ocr: Ocr = False
     next_offset: NextOffset | None = None
     # With `detail: full`
     chunks: tuple[ChunkText, ...] = ()
@@ -113,9 +121,18 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     meta: dict[str, str] = {}
 
 
+class Failed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    path: str
+    status: Annotated[str, Meta(description="`failed`: it could not be read. `no_text`: it was read, and holds none.")]
+    reason: str
+    # With `detail: full`
+    failed_at: str | None = None
+
+
 class Listing(Given, frozen=True, omit_defaults=True):
     documents: tuple[Listed, ...]
-    total: int
+    total: Annotated[int, Meta(description="How many there are, on this page or not.")]
+    files: Annotated[tuple[Failed, ...], Meta(description="With `failed`, in the place of documents.")] = ()
     next_offset: NextOffset | None = None
 
 
@@ -135,6 +152,9 @@ class Overview(Given, frozen=True, omit_defaults=True):
     by_meaning: Annotated[bool, Meta(description="Whether the model is here; without it only words are searched.")]
     can_rerank: bool
     can_write: Annotated[bool, Meta(description="Whether `add_note` may be called.")]
+    failed: Annotated[
+        int, Meta(description="Files that could not be read or hold no text: `list` with `failed` says which.")
+    ] = 0
     last_added_at: str | None = None
     # With `detail: full`
     store: StatusAnswer | None = None

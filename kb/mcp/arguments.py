@@ -181,6 +181,12 @@ class Get(Arguments, frozen=True, kw_only=True):
 
 
 class List(Narrowed, frozen=True, kw_only=True):
+    failed: Annotated[
+        bool,
+        Meta(
+            description="In place of documents the files that were to be added and could not be read or hold no text, and why; takes no filters."
+        ),
+    ] = False
     top: Annotated[int, Meta(ge=1, le=MOST_LISTED, description="How many documents.")] = LISTED
     offset: Annotated[
         int, Meta(ge=0, le=LARGEST_NUMBER, description="How many to pass over: `next_offset` of the answer before.")

@@ -42,7 +42,7 @@ from kb.mcp import schemas
 from kb.mcp.arguments import checked
 from kb.mcp.pipes import pipes
 from kb.mcp.tools import INSTRUCTIONS, TOOLS, Tool
-from kb.settings import load
+from kb.preferences import load
 from models.errors import ModelError
 
 COMPLETE = {"resultType": "complete"}

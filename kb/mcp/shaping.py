@@ -8,10 +8,24 @@ import msgspec
 
 from kb.browse import LINE_TYPES
 from kb.citing import pages_together
-from kb.mcp.answers import Alike, Asked, Extract, Folder, Kept, Listed, Listing, Overview, Passage, Passages, Shown
+from kb.mcp.answers import (
+    Alike,
+    Asked,
+    Extract,
+    Failed,
+    Folder,
+    Kept,
+    Listed,
+    Listing,
+    Overview,
+    Passage,
+    Passages,
+    Shown,
+)
 from kb.mcp.arguments import Get
 from kb.mcp.snippets import beginnings, snippet
 from kb.wire import AddAnswer, DocumentSummary, GetAnswer, ListAnswer, StatusAnswer, TagAnswer
+from kb.wire_failed import FailedAnswer
 from kb.wire_search import Explanation, FusedHit, Hit, SearchAnswer, SearchAnswers
 from kb.wire_similar import SimilarAnswer
 from kb.wire_view import ViewAnswer
@@ -53,7 +67,7 @@ def passage(hit: Hit, text: str, explanation: Explanation | None = None, *, full
     found = Passage(
         chunk_id=hit.chunk_id, document_id=source.document_id, score=hit.score, title=source.title, path=source.path,
         type=source.type, page=source.page, pages=_several(source.pages), lines=source.lines, heading=source.heading, tags=source.tags, stale=source.stale,
-        text=text, found_by=tuple(by.query for by in hit.found_by) if isinstance(hit, FusedHit) else (), explain=explanation,
+        ocr=bool(source.ocr), text=text, found_by=tuple(by.query for by in hit.found_by) if isinstance(hit, FusedHit) else (), explain=explanation,
         meta=source.meta if source.type == NOTE else {},  # where it is from: a note is no witness itself
     )  # fmt: skip
     if not full:
@@ -81,8 +95,8 @@ def extract(answer: GetAnswer, asked: Get) -> Extract:
     return Extract(
         document_id=document.document_id, title=document.title, path=document.path, type=document.type,
         page=chunks[0].page if chunks else None, pages=_several(pages_together(chunk.pages for chunk in chunks)), lines=_lines(answer, asked.lines),
-        heading=chunks[0].heading if chunks else "", tags=document.tags, stale=document.stale, text=text,
-        characters=len(answer.text), next_offset=end if end < len(answer.text) else None, chunks=chunks if asked.detail == "full" else (),
+        heading=chunks[0].heading if chunks else "", tags=document.tags, stale=document.stale,
+        ocr=any(chunk.ocr for chunk in chunks), text=text, characters=len(answer.text), next_offset=end if end < len(answer.text) else None, chunks=chunks if asked.detail == "full" else (),
         warnings=answer.warnings, took_ms=answer.took_ms,
     )  # fmt: skip
 
@@ -127,6 +141,23 @@ def _listed(document: DocumentSummary, *, full: bool) -> Listed:
     )
 
 
+def failures(answer: FailedAnswer, *, full: bool) -> Listing:
+    end = answer.offset + answer.returned
+    files = (
+        Failed(
+            path=file.path,
+            status=file.status,
+            reason=file.reason.removeprefix(f"{file.path}: "),
+            failed_at=file.failed_at if full else None,
+        )
+        for file in answer.files
+    )
+    return Listing(
+        documents=(), files=tuple(files), total=answer.total, next_offset=end if end < answer.total else None,
+        warnings=answer.warnings, took_ms=answer.took_ms,
+    )  # fmt: skip
+
+
 def overview(answer: StatusAnswer, tags: TagAnswer, *, can_write: bool, full: bool) -> Overview:
     folders = (
         Folder(name=one.name, path=one.path, documents=one.documents, synced_at=one.synced_at) for one in answer.sources
@@ -134,7 +165,8 @@ def overview(answer: StatusAnswer, tags: TagAnswer, *, can_write: bool, full: bo
     return Overview(
         documents=answer.documents, chunks=answer.chunks, by_type=answer.by_type, tags=tags.tags, sources=tuple(folders),
         last_added_at=answer.last_added_at, by_meaning=bool(answer.embedding and answer.embedding.available),
-        can_rerank=bool(answer.rerank and answer.rerank.available), can_write=can_write, store=answer if full else None,
+        can_rerank=bool(answer.rerank and answer.rerank.available), can_write=can_write,
+        failed=answer.failed_files + answer.no_text_files, store=answer if full else None,
         warnings=answer.warnings, took_ms=answer.took_ms,
     )  # fmt: skip
 

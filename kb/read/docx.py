@@ -22,7 +22,7 @@ MAIN_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.docu
 
 def read(source: Source, options: ReadOptions) -> Document:
     """Raises UnreadableFile for damage, bombs and old binary files, EncryptedFile for a password."""
-    with open_archive(source, options), reading(source.path):
+    with open_archive(source, options) as archive, reading(source.path):
         backend = _open(source)
         body = backend.docx_obj
         deleted = docx_plain.deleted_texts(body)
@@ -31,7 +31,7 @@ def read(source: Source, options: ReadOptions) -> Document:
         document = backend.convert()
         blocks = (*convert.blocks(document), *_beside(body, deleted))
         lost = leftover.missing(passages, blocks)
-        metadata = core_metadata(body.core_properties)
+        metadata = core_metadata(body.core_properties, archive)
     blocks += leftover.block(lost)
     require_text(blocks, source.path)
     return Document(

@@ -21,6 +21,7 @@ OPF = "{http://www.idpf.org/2007/opf}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 NCX = "{http://www.daisy.org/z3986/2005/ncx/}"
 CHAPTER_TYPES = ("application/xhtml+xml", "text/html", "application/x-dtbook+xml", "text/x-oeb1-document")
+MODIFIED = "dcterms:modified"
 METADATA = {
     "title": "title",
     "creator": "author",
@@ -127,4 +128,7 @@ def _metadata(root: Any) -> dict[str, str]:
     joined = {ours: "; ".join(texts) for ours, texts in found.items() if texts}
     if found["title"]:
         joined["title"] = found["title"][0]
+    for element in root.iter(f"{OPF}meta"):
+        if element.get("property") == MODIFIED and not element.get("refines") and element.text:
+            joined["modified"] = element.text.strip()
     return joined

@@ -1,4 +1,4 @@
-"""What a page's head says of it: title, canonical address, language, description, author, date."""
+"""What a page's head says of it: title, canonical address, language, description, author, dates."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ META = {  # our name -> the names or properties of <meta> that hold it, best fir
     "description": ("description", "og:description", "dc.description"),
     "author": ("author", "article:author", "dc.creator"),
     "published": ("article:published_time", "date", "dc.date"),
+    "modified": ("article:modified_time", "og:updated_time", "dcterms.modified"),
 }
 
 

@@ -15,7 +15,7 @@ from kb.read.pdf.assemble import blocks_of
 from kb.read.pdf.parts import PageParts
 from kb.read.pdf.scan import parts_of_picture
 from kb.read.picture import Picture, Size, encoded
-from kb.types import Document, ReadOptions, Source
+from kb.types import OCR_PAGES, Document, ReadOptions, Source
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -40,7 +40,10 @@ def read(source: Source, options: ReadOptions) -> Document:
     if not blocks:
         raise NoText(f"{source.path}: a picture without text", "There is nothing to index in it.")
     return Document(
-        blocks=tuple(blocks), extractor=ocr.EXTRACTOR, metadata={"pages": len(pages)}, warnings=tuple(warnings)
+        blocks=tuple(blocks),
+        extractor=ocr.EXTRACTOR,
+        metadata={"pages": len(pages), OCR_PAGES: [[1, len(pages)]]},
+        warnings=tuple(warnings),
     )
 
 

@@ -5,13 +5,13 @@ Works on bytes and on the parts that python-docx and python-pptx have loaded; op
 
 from __future__ import annotations
 
-import datetime as dt
 import io
 import re
 import zipfile
 from typing import Any
 
 from kb.errors import NoText
+from kb.read.office_dates import stated_dates
 from kb.types import Block
 
 DIAGRAM_DATA = "/relationships/diagramData"  # the end of the relationship type, in both flavours of OOXML
@@ -28,21 +28,19 @@ PROPERTIES = {
     "subject": ("subject",),
     "keywords": ("keywords",),
     "language": ("language",),
-    "created": ("created",),
-    "modified": ("modified",),
 }
 TEMPLATE_TITLES = ("Word Document", "PowerPoint Presentation")  # what programs write when nobody gave a title
 TEMPLATE_AUTHORS = ("python-docx", "openpyxl")  # libraries, not people
 
 
-def core_metadata(properties: Any) -> dict[str, Any]:
+def core_metadata(properties: Any, archive: zipfile.ZipFile) -> dict[str, Any]:
     """The core properties that are set, under our names; dates in ISO 8601."""
     found = {name: _first(properties, attributes) for name, attributes in PROPERTIES.items()}
     if found["title"] in TEMPLATE_TITLES:
         found["title"] = None
     if found["author"] in TEMPLATE_AUTHORS:
         found["author"] = None
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in found.items() if value} | stated_dates(archive)
 
 
 def require_text(blocks: tuple[Block, ...], path: str) -> None:
@@ -92,8 +90,6 @@ def _internal(part: Any) -> list[Any]:
 def _first(properties: Any, attributes: tuple[str, ...]) -> str | None:
     for attribute in attributes:
         value = getattr(properties, attribute, None)
-        if isinstance(value, dt.datetime):
-            return value.isoformat()
         if value and str(value).strip():
             return str(value).strip()
     return None

@@ -24,14 +24,14 @@ MODERN_COMMENTS = "http://schemas.microsoft.com/office/2018/10/relationships/com
 
 def read(source: Source, options: ReadOptions) -> Document:
     """Raises UnreadableFile for damage, bombs and old binary files, EncryptedFile for a password."""
-    with open_archive(source, options), reading(source.path):
+    with open_archive(source, options) as archive, reading(source.path):
         backend = _open(source)
         slides = list(backend.pptx_obj.slides)
         beside = [tuple(_beside(slide)) for slide in slides]
         for slide in slides:
             _take_pictures_out(slide)
         blocks = _interleave(convert.blocks(backend.convert()), beside)
-        metadata = core_metadata(backend.pptx_obj.core_properties)
+        metadata = core_metadata(backend.pptx_obj.core_properties, archive)
     require_text(blocks, source.path)
     hidden = [number for number, slide in enumerate(slides, 1) if slide.element.get("show") in ("0", "false")]
     title = metadata.pop("title", None) or next((block.heading[0] for block in blocks if block.heading), None)

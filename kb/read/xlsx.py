@@ -38,7 +38,7 @@ def read(source: Source, options: ReadOptions) -> Document:
         try:
             parts = sheet_parts.texts(archive)
             sheets = [_sheet(sheet, page, parts) for page, sheet in enumerate(workbook.worksheets, 1)]
-            metadata = core_metadata(workbook.properties)
+            metadata = core_metadata(workbook.properties, archive)
         finally:
             workbook.close()
     blocks = tuple(block for sheet in sheets for block in sheet.blocks)

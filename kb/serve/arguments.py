@@ -15,6 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from kb.errors import BadRequest, NotFound
+from kb.serve.asked import MEANT
 from kb.serve.faults import UnsupportedBody
 from kb.serve.table import Operation
 
@@ -54,7 +55,7 @@ def from_query(encoded: bytes, kind: type) -> Any:
             said = f"it takes {', '.join(known)}" if known else "it takes none"
             raise BadRequest(f"unknown parameter {name[:50]!r}", said)
     said_so = {name: _value(name, said, known[name]) for name, said in values.items()}
-    return _converted(said_so, kind, "a parameter")
+    return _converted(said_so, kind, "the query")
 
 
 def from_json(body: bytes, kind: type) -> Any:
@@ -73,11 +74,32 @@ def check_media_type(said: str, wanted: str) -> None:
         raise UnsupportedBody(f"the body is {said[:50] or 'of no type'}", f"say Content-Type: {wanted}")
 
 
+def check_is_file(said: str) -> None:
+    """Raises UnsupportedBody for a form, such as `curl -F` sends: what stands around the file in it would be taken for a part of it."""
+    if said.strip().lower().startswith("multipart/"):
+        raise UnsupportedBody("the body is a form", "send the file itself as the body: curl --data-binary @FILE")
+
+
 def _converted(said: Any, kind: type, what: str) -> Any:
     try:
         return msgspec.convert(_whole(said, _fields(kind)), kind)
     except msgspec.ValidationError as error:
-        raise BadRequest(f"{what}: {error}", SEE) from None
+        message, _, place = str(error).partition(" - at `$")
+        where = place.rstrip("`").lstrip(".") or what
+        raise BadRequest(f"{where}: {_in_words(message)}", _hint(message)) from None
+
+
+def _in_words(message: str) -> str:
+    """Without the regular expression that was not matched."""
+    meant = next((words for pattern, words in MEANT.items() if message.endswith(f"matching regex {pattern!r}")), None)
+    return f"expected {meant}" if meant else f"{message[0].lower()}{message[1:]}"
+
+
+def _hint(message: str) -> str:
+    """What is most often meant, else where to look."""
+    if "RFC3339" in message:
+        return "say a day, such as 2026-11-29"
+    return "say true or false" if "Expected `bool`" in message else SEE
 
 
 @cache

@@ -20,12 +20,16 @@ Offset = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
 BLANK = r"\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
 """White space and what shows as nothing, written out: regular expressions of different makers differ in `\\s`."""
-Words = Annotated[str, msgspec.Meta(pattern=f"[^{BLANK}]")]
-"""Something is in it that is seen."""
-Pair = Annotated[str, msgspec.Meta(pattern=f"^[^={BLANK}][^=]*=")]
+SEEN = f"[^{BLANK}]"
+PAIR = f"^[^={BLANK}][^=]*="
+RANGE = r"^[1-9][0-9]{0,8}:[1-9][0-9]{0,8}$"
+MEANT = {SEEN: "something that is not blank", PAIR: "KEY=VALUE", RANGE: "FIRST:LAST, two numbers from 1"}
+"""What each pattern says, for who wrote something else."""
+Words = Annotated[str, msgspec.Meta(pattern=SEEN)]
+Pair = Annotated[str, msgspec.Meta(pattern=PAIR)]
 FileType = Annotated[str, msgspec.Meta(min_length=1, extra_json_schema={"enum": supported_types()})]
 Type = Annotated[str, msgspec.Meta(extra_json_schema={"enum": sorted([*supported_types(), "note"])})]
-Lines = Annotated[str, msgspec.Meta(pattern=r"^[1-9][0-9]{0,8}:[1-9][0-9]{0,8}$")]
+Lines = Annotated[str, msgspec.Meta(pattern=RANGE)]
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,6 +54,13 @@ class Which(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Listing(Which, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    top: Top = 50
+    """How many on this page."""
+    offset: Offset = 0
+    """How many to pass over first."""
+
+
+class FailureListing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     top: Top = 50
     """How many on this page."""
     offset: Offset = 0

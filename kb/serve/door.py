@@ -14,7 +14,16 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kb.errors import NoText
-from kb.serve.arguments import JSON, check_media_type, from_json, from_query, has_json_body, number, parameters
+from kb.serve.arguments import (
+    JSON,
+    check_is_file,
+    check_media_type,
+    from_json,
+    from_query,
+    has_json_body,
+    number,
+    parameters,
+)
 from kb.serve.asked import Nothing
 from kb.serve.exchange import Exchange
 from kb.serve.faults import MethodNotAllowed, NoSuchPath
@@ -83,6 +92,7 @@ class Door:
         if asks_in_body:
             arguments["asked"] = await self._json(request, exchange, takes["asked"])
         if "file" in takes:
+            check_is_file(request.headers.get("content-type", ""))
             arguments["file"] = await self._file(request, exchange, query.name)
         return arguments
 

@@ -35,8 +35,11 @@ def schema() -> dict[str, Any]:
     for name, definition in definitions.items():
         if "properties" in definition and definition.get(
             "additionalProperties", True
-        ):  # an answer: every field is always there, defaults too
-            definition["required"] = list(definition["properties"])
+        ):  # an answer: every field is always there, defaults too, but for those that may be unset
+            required = definition.get("required", ())
+            definition["required"] = [
+                name for name, rule in definition["properties"].items() if name in required or "default" in rule
+            ]
         for field, text in docs.get(name, {}).items():
             definition["properties"][field]["description"] = text
     paths: dict[str, dict[str, Any]] = {}

@@ -24,6 +24,7 @@ from kb.serve.metrics import MEDIA_TYPE, Metrics
 from kb.settings import Settings
 from kb.uploads import Upload
 from kb.wire import AddAnswer, GetAnswer, ListAnswer, RemoveAnswer, ShowAnswer, StatusAnswer, TagAnswer
+from kb.wire_failed import FailedAnswer
 from kb.wire_jobs import JobAnswer, JobsAnswer
 from kb.wire_search import SearchAnswer, SearchAnswers
 from kb.wire_similar import SimilarAnswer
@@ -92,6 +93,11 @@ def similar_to_chunk(served: Served, number: int, asked: say.ChunkLikeness) -> S
 def list_documents(served: Served, asked: say.Listing) -> ListAnswer:
     """List the documents, in the order they were added."""
     return served.knowledge.list(**_said(asked))
+
+
+def list_failures(served: Served, asked: say.FailureListing) -> FailedAnswer:
+    """List the files that were to be added and could not be read or hold no text, and why."""
+    return served.knowledge.failed(top=asked.top, offset=asked.offset)
 
 
 def show_document(served: Served, number: int) -> ShowAnswer:

@@ -43,6 +43,7 @@ OPERATIONS = (
     Operation("GET", "/chunks/{number}/view", do.view_chunk),
     Operation("GET", "/chunks/{number}/picture", do.picture_of_chunk),
     Operation("GET", "/chunks/{number}/similar", do.similar_to_chunk),
+    Operation("GET", "/failures", do.list_failures),
     Operation("POST", "/notes", do.add_note, status=201),
     Operation("GET", "/tags", do.list_tags),
     Operation("POST", "/tags", do.describe_tag),

@@ -7,7 +7,8 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from kb.read.pdf.page import PageText
-from kb.read.pdf.triage import Verdict
+from kb.read.pdf.triage import OCR_LAYER, Verdict
+from kb.types import OCR_PAGES
 
 T = TypeVar("T")
 
@@ -28,6 +29,7 @@ class Account:
         """Why a page, or its picture, was not read -> pages."""
         self._verdicts: dict[int, Verdict] = {}
         self._used: set[str] = set()
+        self._recognised: list[int] = []
         self._notes: list[str] = []
 
     def judge(self, text: PageText, verdict: Verdict) -> None:
@@ -36,6 +38,11 @@ class Account:
 
     def use(self, reader: str) -> None:
         self._used.add(reader)
+
+    def recognise(self, page: int) -> None:
+        """Its text is what OCR made of a picture of it."""
+        self.use("rapidocr")
+        self._recognised.append(page)
 
     def miss(self, page: int, reason: str) -> None:
         self.missed.setdefault(reason, []).append(page)
@@ -75,7 +82,9 @@ class Account:
         return [*found[:MOST_WARNINGS], f"{rest} more of this kind."] if rest > 0 else found
 
     def metadata(self) -> dict[str, Any]:
-        """JSON values: the number of pages, the verdicts with their reasons, who was meant to read complex pages."""
+        """JSON values: the number of pages, the verdicts with their reasons, who was meant to read complex pages, which pages are
+        read from pictures: by us, or by whoever laid invisible text over a scan.
+        """
         by_kind: dict[str, Any] = {}
         for number, verdict in sorted(self._verdicts.items()):
             by_kind.setdefault(verdict.kind, {}).setdefault(", ".join(verdict.reasons), []).append(number)
@@ -83,11 +92,14 @@ class Account:
             kind: {reasons or "no remark": ranges(numbers) for reasons, numbers in found.items()}
             for kind, found in by_kind.items()
         }
+        layers = [number for number, verdict in self._verdicts.items() if OCR_LAYER in verdict.reasons]
+        by_ocr = runs({*self._recognised, *layers})
         return {
             "pages": len(self._verdicts) + sum(len(p) for r, p in self.missed.items() if r.startswith("damaged")),
             "triage": triage,
             "engine": self.engine,
             "improvable": self.is_improvable,
+            **({OCR_PAGES: by_ocr} if by_ocr else {}),
         }
 
 
@@ -97,14 +109,23 @@ def ranges(numbers: Iterable[int]) -> str:
     >>> ranges([1, 2, 3, 7, 9, 10])
     '1-3, 7, 9-10'
     """
-    runs = []
+    return ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in runs(numbers))
+
+
+def runs(numbers: Iterable[int]) -> list[list[int]]:
+    """First and last of the numbers that follow each other.
+
+    >>> runs([1, 2, 3, 7])
+    [[1, 3], [7, 7]]
+    """
+    found = []
     for _, group in groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0]):
         run = [number for _, number in group]
-        runs.append(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]))
-    return ", ".join(runs)
+        found.append([run[0], run[-1]])
+    return found
 
 
 def _pages(numbers: Sequence[int]) -> str:
-    runs = ranges(numbers).split(", ")
-    shown = ", ".join(runs[:MOST_RUNS]) + " and others" * (len(runs) > MOST_RUNS)
+    every = ranges(numbers).split(", ")
+    shown = ", ".join(every[:MOST_RUNS]) + " and others" * (len(every) > MOST_RUNS)
     return f"Page{'s' * (len(numbers) > 1)} {shown}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
@@ -18,6 +19,9 @@ PLACEHOLDER = re.compile(
 FILE_NAME = re.compile(
     r"^\S+\.\w{1,5}$|^microsoft \w+ - |\.(docx?|pptx?|xlsx?|odt|indd|qxd|rtf|pdf|html?)$", re.IGNORECASE
 )
+DATES = {"created": "creationDate", "modified": "modDate"}
+DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(?:(\d\d)(\d\d)?(\d\d)?(?:(Z|[+-])(?:(\d\d)'?(\d\d)?'?)?)?)?", re.ASCII)
+"""ISO 32000-1, 7.9.4: what is missing at the end is the earliest, and without a zone it is nobody knows where."""
 UNSET = frozenset({"", "Off", "None"})
 MAX_TITLE_CHARS = 200
 
@@ -44,8 +48,32 @@ def _largest(lines: Sequence[Line]) -> str | None:
 
 
 def facts(document: Any) -> dict[str, str]:
-    known = {name: str((document.metadata or {}).get(name) or "").strip() for name in FACTS}
-    return {name: value for name, value in known.items() if not PLACEHOLDER.match(value)}
+    """Who wrote it, what it is about, when it was made and last changed: one that was never changed, when it was made."""
+    said = {name: str(value or "").strip() for name, value in (document.metadata or {}).items()}
+    known = {name: said.get(name, "") for name in FACTS}
+    dates = {ours: date for ours, theirs in DATES.items() if (date := iso_date(said.get(theirs, "")))}
+    dates = {"modified": dates["created"], **dates} if "created" in dates else dates
+    return {name: value for name, value in known.items() if not PLACEHOLDER.match(value)} | dates
+
+
+def iso_date(text: str) -> str | None:
+    """A PDF's date in ISO 8601, UTC; None for what is no date.
+
+    >>> iso_date("D:20190312101530+01'00'"), iso_date("D:2019"), iso_date("12 March 2019")
+    ('2019-03-12T09:15:30+00:00', '2019-01-01T00:00:00+00:00', None)
+    """
+    match = DATE.fullmatch(text)
+    if not match:
+        return None
+    year, month, day, hour, minute, second, sign, zone_hours, zone_minutes = match.groups(default="")
+    try:
+        there = datetime(
+            int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=UTC
+        )
+        ahead = timedelta(hours=int(zone_hours or 0), minutes=int(zone_minutes or 0))
+        return (there + ahead if sign == "-" else there - ahead).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):
+        return None
 
 
 def attachments(document: Any) -> list[str]:

@@ -140,7 +140,7 @@ def _by_ocr(document: Any, item: Judged, options: ReadOptions, account: Account)
     account.ocr_pages += 1
     parts = account.attempt(f"Page {item.text.number}: OCR", lambda: scan.read_page(page))
     if parts:
-        account.use("rapidocr")
+        account.recognise(item.text.number)
     return tuple(parts), None
 
 

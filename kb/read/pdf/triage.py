@@ -22,6 +22,7 @@ from kb.read.pdf.resources import has_glyph_numbers
 Kind = Literal["plain", "complex", "scan", "blank"]
 
 GARBLED = "garbled text"
+OCR_LAYER = "ocr layer"
 MIN_TEXT_CHARS = 10  # fewer are a page number or a stamp
 LITTLE_TEXT_CHARS = 200  # a scan with a printed footer has less, a page with a large photograph more
 SCAN_IMAGE_SHARE = 0.5
@@ -60,7 +61,7 @@ def judge(text: PageText, document: Any) -> Verdict:
     reasons = _complex_reasons(text)
     notes = ["rotated"] if text.turned else []
     if image_share >= SCAN_IMAGE_SHARE and has_invisible_text(document, text):
-        notes.append("ocr layer")
+        notes.append(OCR_LAYER)
     return Verdict("complex" if reasons else "plain", (*reasons, *notes))
 
 

@@ -24,7 +24,7 @@ _DOCUMENT_COLUMNS = """
        d.size, d.extractor, d.metadata,
        (SELECT json_group_array(t.name) FROM document_tags dt JOIN tags t ON t.id = dt.tag_id
         WHERE dt.document_id = d.id) AS tags,
-       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunk_count,
+       (SELECT ifnull(max(n.chunk_index) + 1, 0) FROM chunks n WHERE n.document_id = d.id) AS chunk_count,
        d.stated_tags, d.title_is_name, d.source_id
 """
 _CHUNK_COLUMNS = """
@@ -32,11 +32,7 @@ _CHUNK_COLUMNS = """
 """
 _DOCUMENT = f"SELECT {_DOCUMENT_COLUMNS} FROM documents d "
 _CHUNK = f"SELECT {_CHUNK_COLUMNS} FROM chunks c "
-# Each document once, whose chunks are counted: a page may show hundreds of one.
-_CITED = """
-  WITH owners AS MATERIALIZED ({document} WHERE d.id IN (SELECT document_id FROM chunks WHERE id IN ({marks})))
-SELECT {chunk}, o.* FROM chunks c JOIN owners o ON o.id = c.document_id WHERE c.id IN ({marks})
-"""
+_CITED = f"SELECT {_CHUNK_COLUMNS}, {_DOCUMENT_COLUMNS} FROM chunks c JOIN documents d ON d.id = c.document_id "
 
 
 def insert(connection: sqlite3.Connection, document: NewDocument, *, created_at: str, seq: int) -> int:
@@ -245,8 +241,8 @@ def chunks_by_ids(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> d
 
 def cited(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> dict[int, tuple[ChunkRow, DocumentRow]]:
     """The same with the document of each, in one read."""
-    marks = ",".join(f"?{number}" for number in range(1, len(chunk_ids) + 1))
-    cursor = connection.execute(_CITED.format(document=_DOCUMENT, chunk=_CHUNK_COLUMNS, marks=marks), tuple(chunk_ids))
+    marks = ",".join("?" * len(chunk_ids))
+    cursor = connection.execute(f"{_CITED} WHERE c.id IN ({marks})", tuple(chunk_ids))
     width = len(ChunkRow.__struct_fields__)
     return {row[0]: (_chunk(row[:width]), _document(row[width:])) for row in cursor.fetchall()}
 

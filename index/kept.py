@@ -9,6 +9,7 @@ import os
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
@@ -68,6 +69,31 @@ class KeptStore:
         while self._idle:
             with suppress(IndexError):  # another thread took the last one
                 self._idle.pop()[1].close()
+
+
+_kept: dict[Path, KeptStore] = {}
+_keeping = Lock()
+
+
+def keep_open(folder: Path) -> None:
+    """From now on this process keeps what is opened to read this folder for the next reading, until `let_go` was called as often."""
+    with _keeping:
+        _kept.setdefault(folder, KeptStore()).holders += 1
+
+
+def let_go(folder: Path) -> None:
+    """Keep nothing any more, and close what is idle, unless others still want it kept."""
+    with _keeping:
+        kept = _kept[folder]
+        kept.holders -= 1
+        if not kept.holders:
+            del _kept[folder]
+            kept.close()
+
+
+def kept_of(folder: Path) -> KeptStore | None:
+    """None: nobody wants it kept."""
+    return _kept.get(folder)
 
 
 def identity(path: Path) -> Identity:

@@ -15,7 +15,7 @@ Not here: filters, fusion, what a chunk says. Source of the design: tantivy's im
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +32,8 @@ from index.grouped import Groups, Scorer
 from index.leading import Axes, Leading, Parts, holds
 from index.leads import Led
 from index.watermark import Watermark
+
+Further = Callable[[], Collection[int]]
 
 DEAD = 0
 PLAIN_ROWS = 1000
@@ -124,8 +126,10 @@ class Matrix:
     def dead_count(self) -> int:
         return self.header.rows - self.live_count
 
-    def search(self, query: Vectors, limit: int, allowed: Ids | None = None, further: Collection[int] = ()) -> Nearest:
-        """The `limit` live chunks with the highest cosine, ties by id; and what `further` chunks have, wherever they stand.
+    def search(self, query: Vectors, limit: int, allowed: Ids | None = None, further: Further = tuple) -> Nearest:
+        """The `limit` live chunks with the highest cosine, ties by id; and what `further()` chunks have, wherever they stand.
+
+        That is asked for when the nearest are known: another thread may look for it meanwhile.
 
         With windows it is the mean of the chunk's own and its best window's (`index.grouped`). `query` is float32 (dim,), unit length; `allowed` the ascending chunk ids that may be found, None for all.
         """
@@ -134,10 +138,15 @@ class Matrix:
         if not np.isfinite(query).all():
             raise ValueError("expected a query of finite numbers")
         nearest = self._nearest_groups if self.header.windows else self._nearest_rows
-        ids, scores, total = nearest(query, limit, allowed, further)
+        wanted: set[int] = set()
+
+        def others() -> Ids:
+            wanted.update(further())
+            return np.array(sorted(wanted), np.int64)
+
+        ids, scores, total = nearest(query, limit, allowed, others)
         order = np.lexsort((ids, -scores))
         chunk_ids, cosines = ids[order].tolist(), scores[order].tolist()
-        wanted = set(further)
         below = zip(chunk_ids[limit:], cosines[limit:], strict=True)
         return Nearest(
             chunk_ids[:limit],
@@ -161,19 +170,19 @@ class Matrix:
         return np.where(cosines > 0, cosines, 0)  # nan is not above 0
 
     def _nearest_rows(
-        self, query: Vectors, limit: int, allowed: Ids | None, further: Collection[int]
+        self, query: Vectors, limit: int, allowed: Ids | None, further: Callable[[], Ids]
     ) -> tuple[Ids, Vectors, int]:
         """The ids, with their scores, of all rows that may be among the first, and of `further`; and how many were admitted."""
         admitted = self._live if allowed is None else self._rows_of(allowed)
         rows = self._contenders(admitted, query, limit)
-        if further:
+        others = self._rows_of(further()).tolist()
+        if others:
             there = set(rows.tolist())
-            others = self._rows_of(np.array(sorted(further), np.int64)).tolist()
             rows = np.array([*there, *(row for row in others if row not in there)], np.intp)
         return self.ids[rows], self._scores(rows, query), len(admitted)
 
     def _nearest_groups(
-        self, query: Vectors, limit: int, allowed: Ids | None, further: Collection[int]
+        self, query: Vectors, limit: int, allowed: Ids | None, further: Callable[[], Ids]
     ) -> tuple[Ids, Vectors, int]:
         """The same where chunks have windows."""
         scorer = Scorer(
@@ -182,7 +191,7 @@ class Matrix:
         admitted = self._groups if allowed is None else self._groups.of(allowed)
         live = self._live if allowed is None else np.sort(admitted.rows)
         ids, scores = grouped.nearest(live, self.ids, admitted, scorer, limit)
-        others = self._groups.of(np.setdiff1d(np.array(sorted(further), np.int64), ids))
+        others = self._groups.of(np.setdiff1d(further(), ids))
         scores = np.concatenate([scores, others.scores(scorer)])
         return np.concatenate([ids, others.chunk_ids]), scores, len(admitted.chunk_ids)
 

@@ -113,11 +113,10 @@ def is_outdated(connection: sqlite3.Connection, document_id: int) -> bool:
 # What was seen
 
 
-def remembered(connection: sqlite3.Connection, row: SourceRow) -> list[Remembered]:
-    """Of the files that are documents of this source; all of it is in an index."""
-    return connection.execute(
-        "SELECT source_path, mtime_ns, size FROM documents WHERE source_id = ? AND source_path IS NOT NULL", (row.id,)
-    ).fetchall()
+def remembered(connection: sqlite3.Connection, row: SourceRow) -> sqlite3.Cursor:
+    """Rows (`Remembered`) of the files that are documents of this source, in the order of paths: all of it is in an index, in that order."""
+    of_source = "WHERE source_id = ? AND source_path IS NOT NULL ORDER BY source_path"
+    return connection.execute(f"SELECT source_path, mtime_ns, size FROM documents {of_source}", (row.id,))
 
 
 def remembered_others(connection: sqlite3.Connection, row: SourceRow) -> list[Remembered]:

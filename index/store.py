@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from index import database, documents, projections, schema, watermark
+from index import builtwith, database, documents, projections, schema, watermark
+from index.builtwith import BuiltWith
 from index.database import ReadConnection
-from index.errors import DiskFault, ModelMismatch, StoreError, StoreLocked, StoreMissing
-from index.kept import KeptStore, Opened, Standing, identity
+from index.errors import DiskFault, StoreError, StoreLocked, StoreMissing
+from index.kept import KeptStore, Opened, Standing, identity, kept_of
 from index.lexical import Lexical
 from index.lock import writer_lock
 from index.rows import NewDocument
@@ -32,23 +30,8 @@ if TYPE_CHECKING:
 StateOf = Callable[[sqlite3.Connection, Path], projections.State]
 
 DEFAULT_LOCK_TIMEOUT_S = 30.0
-UNKNOWN_DIM = 1
-"""A matrix needs a width even while it is empty; no model gives one number a text."""
 ROLLBACK_JOURNAL = "kb.db-journal"
 """Only there before the switch to WAL, while the store is being made. A reader cannot open a database that has one."""
-
-
-class BuiltWith(msgspec.Struct, frozen=True, kw_only=True):
-    """The embedding model that a store's vectors are of, and what they are made of."""
-
-    model_name: str
-    model_key: str
-    """`model_name`, and more where the passages are prefixed in an unusual way."""
-    embedding_dim: int
-    """UNKNOWN_DIM until the first vector of a service came."""
-    model_max_tokens: int
-    windows: int = 0
-    """Words a window of a chunk that has a row of its own (`index.windows`); 0: chunks have one row each."""
 
 
 class Writer:
@@ -207,31 +190,11 @@ def database_path(folder: Path) -> Path:
     return folder / "kb.db"
 
 
-_kept: dict[Path, KeptStore] = {}
-_keeping = Lock()
-
-
-def keep_open(folder: Path) -> None:
-    """From now on this process keeps what `reading` of this folder opens for the next reading, until `let_go` was called as often."""
-    with _keeping:
-        _kept.setdefault(folder, KeptStore()).holders += 1
-
-
-def let_go(folder: Path) -> None:
-    """Keep nothing any more, and close what is idle, unless others still want it kept."""
-    with _keeping:
-        kept = _kept[folder]
-        kept.holders -= 1
-        if not kept.holders:
-            del _kept[folder]
-            kept.close()
-
-
 @contextmanager
 def reading(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Iterator[Reader]:
     """Open to read. Raises StoreMissing, StoreTooNew, StoreDamaged, DiskFault; migrates an older schema through a writer first."""
     path = database_path(folder)
-    kept = _kept.get(folder)
+    kept = kept_of(folder)
     of = identity(path)
     connection = (kept and kept.take(path)) or _open_to_read(folder, lock_timeout_s)
     try:
@@ -325,44 +288,18 @@ def create(folder: Path, built: BuiltWith, lock_timeout_s: float = DEFAULT_LOCK_
             if "model_name" not in database.read_config(connection):
                 with database.transaction(connection):
                     cutting.cut_all(connection, built.windows)
-                    set_built_with(connection, built)
+                    builtwith.set_built_with(connection, built)
             projections.catch_up(connection, folder)
         finally:
             connection.close()
 
 
-def built_with(connection: sqlite3.Connection) -> BuiltWith:
-    return msgspec.convert(database.read_config(connection), BuiltWith, strict=False)
-
-
-def set_built_with(connection: sqlite3.Connection, built: BuiltWith) -> None:
-    """Inside a transaction."""
-    database.write_config(connection, {name: str(value) for name, value in msgspec.structs.asdict(built).items()})
-
-
-def bind_dim(connection: sqlite3.Connection, model_key: str, dim: int) -> None:
-    """The size of the vectors of the store's model, which was not known when it was made. Inside a transaction.
-
-    Nothing is changed where it is known, or the model is another one meanwhile.
-    """
-    built = built_with(connection)
-    if built.model_key == model_key and built.embedding_dim == UNKNOWN_DIM:
-        set_built_with(connection, msgspec.structs.replace(built, embedding_dim=dim))
-
-
-def check_model(built: BuiltWith, model_name: str, model_key: str) -> None:
-    """Raises ModelMismatch unless the store was built with the model given."""
-    if built.model_key == model_key:
-        return
-    if built.model_name == model_name:
-        raise ModelMismatch(
-            f"the store was built with other files of {model_name}, or with another passage prefix",
-            "make its vectors anew: kb reindex; or put back what was there",
-        )
-    raise ModelMismatch(
-        f"the store was built with {built.model_name}, the configuration says {model_name}",
-        f"switch the store: kb reindex --model {model_name}; or let embedding.provider and embedding.model name {built.model_name} again",
-    )
+def model_of(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> BuiltWith | None:
+    """What the store was built with; None where there is no store yet."""
+    if not exists(folder):
+        return None
+    with reading(folder, lock_timeout_s) as reader:
+        return builtwith.built_with(reader.connection)
 
 
 def utc_now() -> str:

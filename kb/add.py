@@ -2,7 +2,7 @@
 
 Each document is its own transaction, so an interruption keeps what is done and the same command goes on from there.
 The write lock is held to write only; reading and embedding happen before it is taken. Not here: which files are read
-(`kb.candidates`), how (`kb.read`), in which process (`kb.reading`).
+(`kb.candidates`), how (`kb.read`), in which process (`kb.reading`), and what the transaction of one does (`kb.filing`).
 """
 
 from __future__ import annotations
@@ -18,26 +18,19 @@ from typing import Protocol
 
 import msgspec
 
-from index import documents, failures, meta, originals, sources, store, tags, vectors
-from index.rows import FailureRow, NewDocument
-from index.sources import SourceRow
-from index.store import BuiltWith, Writer, utc_now
-from kb import journal, reading
-from kb.appending import append
+from index import builtwith, meta, store
+from kb import reading
 from kb.candidates import Candidate, Candidates, Request
 from kb.chunk import plan_for
 from kb.detect import detect
-from kb.meta import said as meta_said
+from kb.filing import Filing
 from kb.model import Model, choose
 from kb.newvectors import NewVectors
 from kb.originals import packed
 from kb.read.note import from_text, title_of
 from kb.reading import Outcome, Passages, Readers, Unread
 from kb.readjobs import jobs_of, read_options, scrub_rules, without_secrets
-from kb.record import document_of
 from kb.settings import Settings
-from kb.sourcerules import SourceRules, owner
-from kb.transcripts import Grown
 from kb.wire import AddAnswer, AddedFile
 from models.tokenizer import TokenCounter
 
@@ -115,11 +108,9 @@ class Adding:
         self.request = request
         self.model = model
         self.progress = progress
-        self.source: SourceRow | None = None
-        """Of all that is added; None: each file's own is looked up."""
         self.files: list[AddedFile] = []
         self.warnings: list[str] = []
-        self.chunk_count = 0
+        self.filing = Filing(data_dir, request, model.spec.key, self.warnings.append)
         self.keeps_originals = request.keeps_originals(settings)
         self.original_count = 0
         self.new_vectors = NewVectors(data_dir, model, settings.embedding.batch_size)
@@ -127,10 +118,10 @@ class Adding:
     @classmethod
     def prepare(cls, data_dir: Path, settings: Settings, request: Request, progress: Progress) -> Adding:
         """Settle the model. Raises ModelMismatch before anything is read."""
-        built = built_with(data_dir, settings)
+        built = store.model_of(data_dir, settings.storage.lock_timeout_s)
         model = choose(settings.embedding, built, data_dir=data_dir)
         if built is not None:
-            store.check_model(built, model.spec.name, model.spec.key)
+            builtwith.check_model(built, model.spec.name, model.spec.key)
         return cls(data_dir, settings, without_secrets(settings, request), model, progress)
 
     def run(self, found: Iterable[Candidate]) -> None:
@@ -206,7 +197,7 @@ class Adding:
             no_text=count("no_text"),
             unsupported=walk.unsupported if walk else 0,
             ignored=walk.ignored if walk else 0,
-            chunks=self.chunk_count,
+            chunks=self.filing.chunk_count,
             embedded=self.new_vectors.count,
             redacted=sum(file.redacted for file in self.files),
             originals=self.original_count,
@@ -257,9 +248,9 @@ class Adding:
             self.new_vectors.settle(writer)
             for candidate, outcome in batch:
                 if isinstance(outcome, Passages):
-                    self._say(self._write(writer, candidate, outcome, new_vectors), pages=_page_count(outcome))
+                    self._say(self.filing.write(writer, candidate, outcome, new_vectors), pages=_page_count(outcome))
                 else:
-                    self._say(self._remember(writer, candidate, outcome))
+                    self._say(self.filing.remember(writer, candidate, outcome))
 
     def _with_original(self, candidate: Candidate, outcome: Outcome, name: str | None = None) -> Candidate:
         """With the bytes of its file, where they are to be kept; read before the write lock is taken."""
@@ -277,96 +268,9 @@ class Adding:
         self.original_count += 1
         return msgspec.structs.replace(candidate, original=original)
 
-    def _write(
-        self, writer: Writer, candidate: Candidate, passages: Passages, new_vectors: dict[bytes, vectors.Vectors]
-    ) -> AddedFile:
-        if candidate.grown is not None:
-            return self._append(writer, candidate, candidate.grown, passages, new_vectors)
-        replaced = candidate.earlier if self.request.replace else ()
-        with writer.transaction() as seq:
-            there = documents.by_hash(writer.connection, candidate.content_hash)
-            if there is not None and there.id not in {row.id for row in replaced}:  # another process was faster
-                tags.attach(writer.connection, there.id, self.request.tags)
-                changed = meta.merge(writer.connection, there.id, self.request.meta)
-                if candidate.original is not None:
-                    originals.keep(writer.connection, candidate.original)
-                title = Path(candidate.path).name or there.title
-                reason = meta_said(changed) if changed else ""
-                return AddedFile(
-                    path=candidate.called, title=title, status="skipped", document_id=there.id, reason=reason
-                )
-            documents.delete(writer.connection, [row.id for row in replaced])
-            carried = [tag for row in replaced for tag in row.tags if tag not in row.stated_tags]
-            document = document_of(candidate, passages, self.request, carried)
-            document, is_as_ruled = self._owned(writer, document)
-            document_id = writer.insert(document, new_vectors, self.model.spec.key, seq=seq)
-            if not is_as_ruled:
-                sources.outdate(writer.connection, document_id)
-            failures.forget(writer.connection, candidate.path)
-        self.chunk_count += len(document.chunks)
-        self.warnings += [f"{document.title}: {warning}" for warning in passages.warnings]
-        self.warnings += [candidate.warning] if candidate.warning else []
-        return AddedFile(
-            path=candidate.called,
-            title=document.title,
-            status="replaced" if replaced else "added",
-            document_id=document_id,
-            chunks=len(document.chunks),
-            redacted=sum(passages.redacted.values()),
-            reason="" if replaced else _earlier_stays(candidate),
-        )
-
-    def _append(
-        self, writer: Writer, candidate: Candidate, grown: Grown, passages: Passages, new: dict[bytes, vectors.Vectors]
-    ) -> AddedFile:
-        file = append(writer, candidate, grown, passages, self.request, new, self.model.spec.key)
-        self.chunk_count += file.chunks
-        self.warnings += [f"{file.title}: {warning}" for warning in passages.warnings]
-        return file
-
-    def _owned(self, writer: Writer, document: NewDocument) -> tuple[NewDocument, bool]:
-        """The document with its source and that one's tags, and whether it was read as the source's rules say."""
-        source = self.source
-        if source is None and document.source_path:
-            source = owner(writer.connection, document.source_path, self.data_dir)
-        if source is None:
-            return document, True
-        rules = SourceRules.of(source)
-        tags_of_all = tuple(dict.fromkeys((*document.tags, *rules.tags)))
-        owned = msgspec.structs.replace(document, source_id=source.id, tags=tags_of_all)
-        return owned, self.source is not None or rules.reads_as_usual
-
-    def _remember(self, writer: Writer, candidate: Candidate, outcome: Unread) -> AddedFile:
-        """Record a file that gave no passages, so that it is not tried again until it changes; an upload is not there again."""
-        name = candidate.called or ""
-        failure = FailureRow(
-            source_path=candidate.path,
-            content_hash=candidate.content_hash,
-            mtime_ns=candidate.mtime_ns,
-            size=candidate.size,
-            kind="no_text" if outcome.no_text else "failed",
-            reason=outcome.reason,
-            failed_at=utc_now(),
-        )
-        if candidate.path:
-            with writer.transaction():
-                failures.record(writer.connection, failure)
-        if not outcome.no_text:
-            journal.write(self.data_dir, name, outcome.reason)
-        reason = f"{outcome.reason} ({outcome.hint})" if outcome.hint else outcome.reason
-        return AddedFile(path=name, title=Path(name).name, status=failure.kind, reason=reason)
-
     def _say(self, file: AddedFile, *, pages: int = 0) -> None:
         self.files.append(file)
         self.progress.done(file, pages=pages)
-
-
-def built_with(data_dir: Path, settings: Settings) -> BuiltWith | None:
-    """The model of the store; None where there is no store yet."""
-    if not store.exists(data_dir):
-        return None
-    with store.reading(data_dir, settings.storage.lock_timeout_s) as reader:
-        return store.built_with(reader.connection)
 
 
 def _batches(outcomes: Iterable[tuple[Candidate, Outcome]], size: int) -> Iterator[list[tuple[Candidate, Outcome]]]:
@@ -393,13 +297,6 @@ def _as_sent(candidate: Candidate, outcome: Outcome) -> tuple[Candidate, Outcome
         title = {"title": outcome.title} if outcome.title else {}
         outcome = msgspec.structs.replace(outcome, metadata={**title, **outcome.metadata, meta.UPLOADED_AS: name})
     return msgspec.structs.replace(candidate, path=""), outcome
-
-
-def _earlier_stays(candidate: Candidate) -> str:
-    if not candidate.earlier:
-        return ""
-    ids = ", ".join(str(row.id) for row in candidate.earlier)
-    return f"changed: the earlier version stays as document {ids} (--replace replaces it)"
 
 
 def _page_count(passages: Passages) -> int:

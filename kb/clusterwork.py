@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from index import vectors
-from kb import settings
+from kb import preferences
 from kb.errors import KbError
 from kb.model import Model, choose
 from kb.newvectors import make
@@ -181,7 +181,7 @@ def _own_options(options: ReadOptions) -> ReadOptions:
     there = options.docling_artifacts
     if there is None or Path(there).is_dir():
         return options
-    return msgspec.structs.replace(options, docling_artifacts=str(docling_folder(settings.data_dir(os.environ))))
+    return msgspec.structs.replace(options, docling_artifacts=str(docling_folder(preferences.data_dir(os.environ))))
 
 
 @lru_cache(maxsize=4)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from index import database, projections, unembedded, vectors
+from index.builtwith import built_with
 from index.lexical import Lexical
 from index.matrix import Matrix
-from index.store import built_with, writing
+from index.store import writing
 from kb import switch
 from kb.status import size_of
 from kb.wire import CompactAnswer

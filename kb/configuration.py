@@ -6,32 +6,37 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from kb import settings
-from kb.add import built_with
+from index import store
+from kb import preferences
 from kb.model import Model, choose
+from kb.preferences import Loaded, Setting
 from kb.provider import endpoint
-from kb.settings import Loaded, Setting, Settings
+from kb.settings import Settings
 from kb.wire import ConfigAnswer, SettingValue
 from models.errors import ModelError
 from models.service import shown
 
 
 def describe(data_dir: Path, loaded: Loaded, environ: Mapping[str, str]) -> ConfigAnswer:
-    warnings = [_meaningless(name) for name in settings.unknown_variables(environ)]
+    warnings = [_meaningless(name) for name in preferences.unknown_variables(environ)]
     model: Model | None = None
     try:
-        model = choose(loaded.settings.embedding, built_with(data_dir, loaded.settings), data_dir=data_dir)
+        model = choose(
+            loaded.settings.embedding,
+            store.model_of(data_dir, loaded.settings.storage.lock_timeout_s),
+            data_dir=data_dir,
+        )
     except ModelError as error:
         warnings.append(f"{error.message} {error.hint}")
     return ConfigAnswer(
         data_dir=str(data_dir),
-        settings=tuple(_value(setting, model, loaded.settings) for setting in settings.table(loaded)),
+        settings=tuple(_value(setting, model, loaded.settings) for setting in preferences.table(loaded)),
         warnings=tuple(warnings),
     )
 
 
 def _meaningless(name: str) -> str:
-    known = [variable for row in settings.variables().values() for variable in row]
+    known = [variable for row in preferences.variables().values() for variable in row]
     similar = get_close_matches(name, known, 1)
     return f"{name} is no setting; did you mean {similar[0]}?" if similar else f"{name} is no setting"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from index import check, jobs, store
+from index import builtwith, check, jobs, store
 from index.check import Check
 from index.errors import ModelMismatch
 from kb import uploads
@@ -29,7 +29,7 @@ def doctor(data_dir: Path, settings: Settings, *, fix: bool) -> DoctorAnswer:
             check.mend(writer.connection, data_dir, checks)
             after = {found.name: found for found in check.every(writer.connection, data_dir)}
             mended = {found.name for found in checks if found.problems and not after[found.name].problems}
-        built = store.built_with(writer.connection)
+        built = builtwith.built_with(writer.connection)
         sent = _uploads(data_dir, writer.connection, fix=fix)
     results = [*(_result(found, found.name in mended) for found in checks), sent]
     results.append(_model(data_dir, settings, built))
@@ -63,12 +63,12 @@ def _uploads(data_dir: Path, connection: sqlite3.Connection, *, fix: bool) -> Ch
     )
 
 
-def _model(data_dir: Path, settings: Settings, built: store.BuiltWith) -> CheckResult:
+def _model(data_dir: Path, settings: Settings, built: builtwith.BuiltWith) -> CheckResult:
     """That the configured model is the store's, is here, whole, and gives vectors."""
     problems = []
     try:
         model = choose(settings.embedding, built, data_dir=data_dir)
-        store.check_model(built, model.spec.name, model.spec.key)
+        builtwith.check_model(built, model.spec.name, model.spec.key)
         model.load(data_dir).embed_query("a query")
     except (ModelError, ModelMismatch) as error:
         problems.append(f"{error.message} {error.hint}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kb.caller import caller
 from kb.errors import BadConfig, BadRequest
-from kb.settings import Loaded
+from kb.preferences import Loaded
 
 MOST_BYTES = 1_000_000
 """Of a file that holds a few names and values; more is another file."""

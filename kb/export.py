@@ -9,8 +9,9 @@ from pathlib import Path
 import msgspec
 
 from index import database, documents, originals, sources, tags
+from index.builtwith import built_with
 from index.rows import DocumentRow
-from index.store import built_with, reading, utc_now
+from index.store import reading, utc_now
 from kb import __version__
 from kb.chunk.pack import joined
 from kb.errors import BadRequest

@@ -14,11 +14,10 @@ from typing import TypeVar
 
 import msgspec
 
-from index import documents, meta, sources, store, tags, vectors
+from index import builtwith, documents, meta, sources, store, tags, vectors
 from index.originals import Packed
 from index.rows import NewChunk, NewDocument
 from index.store import Writer
-from kb.add import built_with
 from kb.cleaned import cleaned
 from kb.errors import NotFound, UnreadableFile
 from kb.exported import DOCUMENTS, FORMAT, MANIFEST, ExportedChunk, ExportedDocument, Manifest
@@ -69,10 +68,10 @@ class Importing:
 
     @classmethod
     def prepare(cls, data_dir: Path, settings: Settings, folder: Path) -> Importing:
-        built = built_with(data_dir, settings)
+        built = store.model_of(data_dir, settings.storage.lock_timeout_s)
         model = choose(settings.embedding, built, data_dir=data_dir)
         if built is not None:
-            store.check_model(built, model.spec.name, model.spec.key)
+            builtwith.check_model(built, model.spec.name, model.spec.key)
         return cls(data_dir, settings, folder, model)
 
     def run(self, manifest: Manifest, files: Sequence[Path]) -> None:

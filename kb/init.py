@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from index import store
-from kb.add import built_with
 from kb.model import choose
 from kb.provider import endpoint
 from kb.readjobs import docling_folder
@@ -25,7 +24,7 @@ def init(
 
     Raises HubUnreachable, ModelMissing, ModelUnusable.
     """
-    built = built_with(data_dir, settings)
+    built = store.model_of(data_dir, settings.storage.lock_timeout_s)
     path = endpoint(settings.embedding)  # of a service: there is nothing to fetch
     if not path:
         files = _files(resolve(name) if name else choose(settings.embedding, built, data_dir=data_dir).spec.name)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from index.store import BuiltWith
+from index.builtwith import BuiltWith
 from kb import provider
 from kb.caller import caller
 from kb.provider import service_of

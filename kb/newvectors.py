@@ -12,8 +12,9 @@ from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from index import cutting, store, unembedded, vectors, windows
-from index.store import Writer, built_with, utc_now
+from index import builtwith, cutting, store, unembedded, vectors, windows
+from index.builtwith import built_with
+from index.store import Writer, utc_now
 from kb.model import Embedder, Model
 from kb.types import Chunk
 from models.errors import EmbedderFailed, ModelUnusable
@@ -129,12 +130,12 @@ def make(model: Model, embedder: Embedder, texts: Mapping[bytes, str], batch_siz
 
 def write_down(writer: Writer, model: Model, made: Made) -> None:
     """In a transaction of its own: the size of a service's vectors, if this is the first one, and what it refused."""
-    row = next(iter(made.vectors.values()), None) if model.spec.dim == store.UNKNOWN_DIM else None
+    row = next(iter(made.vectors.values()), None) if model.spec.dim == builtwith.UNKNOWN_DIM else None
     if not made.refused and row is None:
         return
     with writer.transaction():
         if row is not None:
-            store.bind_dim(writer.connection, model.spec.key, len(row))
+            builtwith.bind_dim(writer.connection, model.spec.key, len(row))
         unembedded.mark(writer.connection, made.refused, model.spec.key, utc_now())
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from kb import envfile, settings
+from kb import envfile, preferences
 from kb.caller import caller
-from kb.settings import Loaded, Settings
+from kb.preferences import Loaded
+from kb.settings import Settings
 
 
 class Setup(msgspec.Struct, frozen=True):
@@ -29,8 +30,8 @@ class Setup(msgspec.Struct, frozen=True):
 def setup(env_file: str | None = None) -> Setup:
     """For the caller. Raises BadConfig, and BadRequest for an --env-file that is not there."""
     environ = caller().environ
-    folder = settings.data_dir(environ, caller().folder)
-    loaded = settings.load(folder, environ)
+    folder = preferences.data_dir(environ, caller().folder)
+    loaded = preferences.load(folder, environ)
     if loaded.settings.embedding.model is not None:
         from kb.switch import settled  # SQLite, numpy and tantivy, which not every command needs
 

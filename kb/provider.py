@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from index.store import BuiltWith
+from index.builtwith import BuiltWith
 from kb.envfile import secret
 from kb.errors import BadConfig
 from kb.settings import EMBEDDING_KEY, Embedding

@@ -20,10 +20,10 @@ import msgspec
 import numpy as np
 
 from index import cutting, database, matrix, projections, unembedded, vectors
-from index.store import UNKNOWN_DIM, BuiltWith, Writer, built_with, reading, set_built_with, writing
+from index.builtwith import UNKNOWN_DIM, BuiltWith, built_with, set_built_with
+from index.store import Writer, reading, writing
 from index.vectors import WaitingText
-from kb import settings as settings_file
-from kb import switch
+from kb import preferences, switch
 from kb.model import Embedder, Model, as_written, choose, means
 from kb.newvectors import Made, make, refusal, write_down
 from kb.settings import Settings
@@ -176,7 +176,7 @@ def _over_limit(writer: Writer, room: int) -> int:
 
 def _still_named(environ: Mapping[str, str], model_name: str) -> list[str]:
     """What is to be said of a variable that names another model: it is not ours to change."""
-    variables = settings_file.variables()["embedding.model"]
+    variables = preferences.variables()["embedding.model"]
     variable = next((variable for variable in variables if environ.get(variable)), None)
     if variable is None or means(environ[variable], model_name):
         return []

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import msgspec
 
 from index import filters
+from index.builtwith import BuiltWith, built_with, check_model
 from index.errors import ModelMismatch
 from index.filters import Admitted
 from index.lexical import LexicalDamaged, LexicalHits
 from index.query import ParsedQuery, parse
-from index.store import BuiltWith, Reader, built_with, check_model
+from index.store import Reader
 from kb.fuse import Found, Knobs, fuse
 from kb.model import Model, choose
 from kb.ranking import Ranking
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from index.columns import Ids
     from index.columns import Vectors as Vector
-    from index.matrix import Matrix, Nearest
+    from index.matrix import Further, Matrix, Nearest
 
 Mode = Literal["hybrid", "keyword", "semantic"]
 
@@ -113,9 +114,9 @@ class Retriever:
             held = self._held(parsed, nearest.chunk_ids[:NEAREST_READ])
             return Ranking(ranked=ranked, nearest=ranked, held=held, among=nearest.total, total=nearest.total)
         begun = _beside().submit(self.reader.lexical().search, parsed, depth, *_among(admitted))
-        made = vector()
-        words = self._by_words(parsed, depth, admitted, begun)
-        return self._fused(words, self._nearest(matrix, made, depth, allowed, words.chunk_ids), matrix)
+        by_words = cache(partial(self._by_words, parsed, depth, admitted, begun))
+        nearest = self._nearest(matrix, vector(), depth, allowed, lambda: by_words().chunk_ids)
+        return self._fused(by_words(), nearest, matrix)
 
     def _fused(self, words: LexicalHits, nearest: Nearest, matrix: Matrix) -> Ranking:
         wanted = self.settings.search
@@ -162,7 +163,7 @@ class Retriever:
         return np.setdiff1d(live, excluded.chunk_ids)
 
     def _nearest(
-        self, matrix: Matrix, vector: Vector, limit: int, allowed: Ids | None, further: Sequence[int] = ()
+        self, matrix: Matrix, vector: Vector, limit: int, allowed: Ids | None, further: Further = tuple
     ) -> Nearest:
         """Cosines below 0 are 0: what is the opposite is no worse than what has nothing to do with it."""
         assert self._model is not None  # `possible_mode` chose it  # noqa: S101

@@ -9,7 +9,8 @@ import errno
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from time import monotonic
 
@@ -17,11 +18,12 @@ import msgspec
 
 from index import documents, failures, sources
 from index.database import snapshot
-from index.sources import SourceRow
+from index.sources import Remembered, SourceRow
 from index.store import Reader, reading
 from kb.caller import caller
 from kb.candidates import hash_file, printable_path
 from kb.errors import NotFound
+from kb.known import NEVER, Known
 from kb.settings import Settings
 from kb.sourcerules import SourceRules, is_at_or_below
 from kb.walk import File, Walk, place
@@ -32,8 +34,6 @@ SHOWN = 20
 WORLD_READABLE = 0o004
 OWNER_READABLE = 0o400
 EFFECTIVE = os.access in os.supports_effective_ids
-NEVER = -1
-"""A time and a size that no file has."""
 
 
 NO_SOURCES = "there are no sources: kb source add PATH registers one"
@@ -45,6 +45,36 @@ NOTHING_COMPARED = (
 
 class OutOfTime(Exception):
     """The scan was given a time, and it is over."""
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """What is remembered of the files of one source."""
+
+    known: Known
+    """Its documents."""
+    others: dict[str, Remembered]
+    """Files that are no documents, and documents that belong to no source yet."""
+    unowned: AbstractSet[str]
+    """Paths of these documents."""
+    doubtful: AbstractSet[str]
+    """Paths that are to be looked at though they seem unchanged."""
+
+    @classmethod
+    def of(cls, connection: sqlite3.Connection, row: SourceRow) -> Memory:
+        unowned = {one[0]: one for one in sources.unowned(connection, row)}
+        others = {one[0]: one for one in sources.remembered_others(connection, row)} | unowned
+        doubtful = {*sources.doubtful(connection, row), *_returned(connection, row)}
+        known = Known(sources.remembered(connection, row), apart=doubtful | unowned.keys())
+        return cls(known, others, unowned.keys(), doubtful)
+
+    def take(self, path: str) -> Remembered | None:
+        """What is remembered of a file that is met now."""
+        known, other = self.known.take(path), self.others.pop(path, None)
+        return (path, NEVER, NEVER) if path in self.doubtful else known or other
+
+    def unmet(self) -> list[str]:
+        """Paths that were not met, when the walk is over, as a walk would meet them."""
+        return sorted({*self.known.unmet(), *self.others} - self.unowned, key=place)
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,65 +124,42 @@ def chosen(reader: Reader, names: Sequence[str]) -> list[SourceRow]:
 
 def look(reader: Reader, row: SourceRow, avoid: Path, until: float | None = None) -> Seen:
     """Walk a source. `until`: a moment of `monotonic`, after which OutOfTime is raised."""
-    connection = reader.connection
-    own = sources.remembered(connection, row)
-    known = {one[0]: one for one in own}
-    twice = _twice(own) if len(own) != len(known) else ()
-    unowned = {one[0]: one for one in sources.unowned(connection, row)}
-    for one in (*unowned.values(), *sources.remembered_others(connection, row)):
-        known.setdefault(one[0], one)
-    for path in (*sources.doubtful(connection, row), *_returned(connection, row), *twice):
-        known[path] = (path, NEVER, NEVER)
-    seen = Seen(source=row, is_there=False, document_count=len(own))
-    walk = SourceRules.of(row).walk(avoid, is_ordered=False)
+    memory = Memory.of(reader.connection, row)
+    walk = SourceRules.of(row).walk(avoid, memory.known)
     try:
-        batches = walk.below(row.path)
-        return _compared(seen, batches, known, unowned, walk, until)
+        return _compared(row, walk, memory, until)
     except OSError:
-        return msgspec.structs.replace(seen, gone=tuple(path for path in known if path not in unowned))
+        gone = tuple(memory.unmet())
+        return Seen(source=row, is_there=False, document_count=memory.known.count, gone=gone)
 
 
-def _compared(
-    seen: Seen,
-    batches: Iterable[Sequence[File]],
-    known: dict[str, sources.Remembered],
-    unowned: dict[str, sources.Remembered],
-    walk: Walk,
-    until: float | None,
-) -> Seen:
-    """What is left in `known` when the walk is over is gone."""
+def _compared(row: SourceRow, walk: Walk, memory: Memory, until: float | None) -> Seen:
     new: list[File] = []
     different: list[File] = []
-    mine: list[File] = []
+    unowned: list[File] = []
     closed: list[str] = []
-    forget, world_readable = known.pop, WORLD_READABLE
-    total = 0
-    for batch in batches:
+    unchanged_count = 0
+    for batch in walk.below(row.path):
         if until is not None and monotonic() > until:
             raise OutOfTime
-        total += len(batch)
         for path, status in batch:
-            was = forget(path, None)
+            was = memory.take(path)
             if was is None:
                 new.append((path, status))
             elif was[1] != status.st_mtime_ns or was[2] != status.st_size:
                 different.append((path, status))
-            elif unowned and path in unowned:
-                mine.append((path, status))
-            if not status.st_mode & world_readable and is_closed(path, status):
+            elif path in memory.unowned:
+                unowned.append((path, status))
+            else:
+                unchanged_count += 1
+            if not status.st_mode & WORLD_READABLE and is_closed(path, status):
                 closed.append(path)
-    gone = [path for path in known if path not in unowned]
-    if walk.unseen:
-        gone = [path for path in gone if not any(is_at_or_below(path, folder) for folder in walk.unseen)]
-    return msgspec.structs.replace(
-        seen, is_there=True, unchanged_count=total - len(new) - len(different) - len(mine), new=_in_place(new),
-        different=_in_place(different), unowned=_in_place(mine), gone=tuple(sorted(gone, key=place)),
-        unreadable=(*sorted(closed, key=place), *walk.unseen), skipped=tuple(sorted(walk.skipped)),
+    gone = [path for path in memory.unmet() if not any(is_at_or_below(path, folder) for folder in walk.unseen)]
+    return Seen(
+        source=row, is_there=True, document_count=memory.known.count,
+        unchanged_count=memory.known.unchanged_count + unchanged_count, new=tuple(new), different=tuple(different),
+        unowned=tuple(unowned), gone=tuple(gone), unreadable=(*closed, *walk.unseen), skipped=tuple(sorted(walk.skipped)),
     )  # fmt: skip
-
-
-def _in_place(files: list[File]) -> tuple[File, ...]:
-    return tuple(sorted(files, key=lambda file: place(file[0])))
 
 
 def is_closed(path: str, status: os.stat_result) -> bool:
@@ -164,11 +171,6 @@ def is_closed(path: str, status: os.stat_result) -> bool:
 def _returned(connection: sqlite3.Connection, row: SourceRow) -> Iterator[str]:
     """Copies of documents outside of every source whose files are gone: a copy takes their place."""
     return (copy for copy, lender in sources.lenders(connection, row) if not os.path.lexists(lender))
-
-
-def _twice(own: Iterable[sources.Remembered]) -> list[str]:
-    """Files of which several versions are documents, as `kb add` leaves them."""
-    return [path for path, count in Counter(path for path, _, _ in own).items() if count > 1]
 
 
 # What is said of it

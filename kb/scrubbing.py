@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
-from index import documents, originals, sources, store, unembedded, vectors
+from index import builtwith, documents, originals, sources, store, unembedded, vectors
+from index.builtwith import built_with
 from index.rewriting import Rewritten, rewrite, rewrite_failures
 from index.rows import DocumentRow, NewChunk
-from index.store import Reader, Writer, built_with
+from index.store import Reader, Writer
 from kb import journal, queue, switch
 from kb.chunk.context import ARROW
 from kb.compact import compact
@@ -43,7 +44,7 @@ def scrub(data_dir: Path, settings: Settings, *, everything: bool = False, dry_r
     with store.reading(data_dir, settings.storage.lock_timeout_s) as reader, reader.moment():
         built = built_with(reader.connection)
         model = choose(settings.embedding, built, data_dir=data_dir)
-        store.check_model(built, model.spec.name, model.spec.key)
+        builtwith.check_model(built, model.spec.name, model.spec.key)
         rows, left = _to_scrub(reader, everything=everything)
         found = list(_rewritten(reader, rows, rules, TokenCounter.load(model.tokenizer)))
     if dry_run:

@@ -27,7 +27,7 @@ from kb.rerank import NotReranked
 from kb.retrieve import Mode, Retriever
 from kb.settings import Settings
 from kb.together import score_of, together
-from kb.wire_search import FusedHit, Hit, SearchAnswer, SearchAnswers
+from kb.wire_search import Confidence, FusedHit, Hit, SearchAnswer, SearchAnswers
 
 if TYPE_CHECKING:
     from index.columns import Vectors
@@ -115,10 +115,11 @@ class Searcher:
         look = self._look(request, self.retriever.possible_mode(request.mode, request.query, warnings))
         if request.rerank or (request.rerank is None and self.settings.search.rerank):
             look = self._reranked(look, request, warnings)
-        warnings += _remarks(look)
+        sure = confidence(look.ranking) if look.hits else "none"
+        warnings += _remarks(look, sure)
         answer = SearchAnswer(
             query=request.query, mode=look.mode, results=tuple(look.hits), total_matches=look.ranking.total,
-            returned=len(look.hits), confidence=confidence(look.ranking) if look.hits else "none",
+            returned=len(look.hits), confidence=sure,
             took_ms=round((perf_counter() - started) * 1000, 3), warnings=(*self.reader.warnings, *warnings),
         )  # fmt: skip
         return answer, look.ranking
@@ -203,7 +204,7 @@ def _passage(chunk: ChunkRow) -> str:
     return chunk.text if last in chunk.text else f"{chunk.heading}\n\n{chunk.text}"
 
 
-def _remarks(look: Look) -> Iterator[str]:
+def _remarks(look: Look, sure: Confidence) -> Iterator[str]:
     """What the caller should know to read an answer aright, above all an empty one."""
     parsed = look.parsed
     if parsed.is_only_exclusions:
@@ -217,5 +218,5 @@ def _remarks(look: Look) -> Iterator[str]:
     if look.ranking.words.unknown:
         words = ", ".join(f'"{word}"' for word in look.ranking.words.unknown)
         yield f"no document has {words}; similar words were searched where there are any"
-    if look.hits and confidence(look.ranking) == "none":
+    if look.hits and sure == "none":
         yield "no good match: the best hit is only loosely related to the query"

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from index import documents, filters, vectors
+from index.builtwith import built_with
 from index.errors import ModelMismatch
 from index.filters import Filter
 from index.rows import ChunkRow, DocumentRow
-from index.store import Reader, built_with, reading
+from index.store import Reader, reading
 from kb import resolve
 from kb.errors import NotFound
 from kb.hits import REACH, chosen, hits_of

@@ -10,6 +10,7 @@ import msgspec
 
 from index import sources
 from index.sources import SourceRow
+from kb.known import Known
 from kb.settings import Chunking, Settings
 from kb.walk import Rules, Walk
 
@@ -45,12 +46,12 @@ class SourceRules(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     def reads_as_usual(self) -> bool:
         return self.reads_as(SourceRules())
 
-    def walk(self, avoid: Path, *, is_ordered: bool = True) -> Walk:
+    def walk(self, avoid: Path, known: Known | None = None) -> Walk:
         rules = Rules(
             recursive=True, excludes=self.excludes, follow_symlinks=self.follow_symlinks,
             any_type=self.doc_type is not None, globs=self.globs,
         )  # fmt: skip
-        return Walk(rules, avoid=avoid, is_ordered=is_ordered)
+        return Walk(rules, avoid=avoid, known=known)
 
     def applied_to(self, settings: Settings) -> Settings:
         """The settings with which its files are read."""

@@ -11,7 +11,6 @@ import msgspec
 from index import documents, sources, store, tags
 from index.sources import SourceRow
 from index.store import Reader, Writer, utc_now
-from kb.add import built_with
 from kb.caller import caller
 from kb.detect import known_type
 from kb.errors import BadRequest, NotFound
@@ -96,7 +95,7 @@ def remove(data_dir: Path, name: str, *, with_documents: bool, lock_timeout_s: f
 
 def _make_store(data_dir: Path, settings: Settings) -> None:
     if not store.exists(data_dir):
-        model = choose(settings.embedding, built_with(data_dir, settings), data_dir=data_dir)
+        model = choose(settings.embedding, store.model_of(data_dir, settings.storage.lock_timeout_s), data_dir=data_dir)
         store.create(data_dir, model.built_with, settings.storage.lock_timeout_s)
 
 

@@ -6,9 +6,10 @@ import sqlite3
 from pathlib import Path
 
 from index import database, documents, failures, projections, sources, tags, unembedded, vectors
+from index.builtwith import BuiltWith, built_with
 from index.errors import StoreLocked
 from index.matrix import Matrix, MatrixDamaged
-from index.store import BuiltWith, Reader, built_with, database_path, reading
+from index.store import Reader, database_path, reading
 from kb import heartbeat, jobanswers, provider, rerank
 from kb.model import choose
 from kb.newvectors import other_windows, refusal

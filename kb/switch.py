@@ -19,10 +19,11 @@ import msgspec
 
 from index import database
 from index.atomic import replace_file
+from index.builtwith import built_with
 from index.errors import StoreError, StoreMissing
-from index.store import Writer, built_with, reading, writing
+from index.store import Writer, reading, writing
 from kb.model import as_written, means
-from kb.settings import Loaded
+from kb.preferences import Loaded
 
 MODEL = "embedding.model"
 SWITCHING_TO = "switching_to"

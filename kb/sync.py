@@ -1,33 +1,31 @@
 """Sync: the documents of the sources made what their files are now: new and changed ones read, moved ones renamed, gone ones removed.
 
-What needs no reading is one transaction; then each file that is read is one of its own, as in `kb add`. An interruption keeps what is
-done, and the next sync goes on from there. One sync at a time in a store. Not here: what has changed (`kb.scan`), and which file of
-several with the same content is the document (`kb.plan`).
+What needs no reading is one transaction (`kb.settling`); then each file that is read is one of its own, as in `kb add`. An interruption
+keeps what is done, and the next sync goes on from there. One sync at a time in a store. Not here: what has changed (`kb.scan`), and
+which file of several with the same content is the document (`kb.plan`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-
-import msgspec
 
 from index import documents, failures, sources, store, tags
 from index.database import snapshot
 from index.lock import writer_lock
 from index.rows import FailureRow
-from index.sources import CopyRow, SourceRow
+from index.sources import SourceRow
 from index.store import Reader, Writer, utc_now
-from kb import journal, transcripts
+from kb import transcripts
 from kb.add import Adding, Progress
-from kb.candidates import Candidate, Request, hash_file, printable_path, title_after_move
-from kb.dating import modified_at
+from kb.candidates import Candidate, Request, hash_file
 from kb.detect import detect
 from kb.errors import KbError
-from kb.plan import Claim, Move, Plan, Planner, Reading
+from kb.plan import Claim, Plan, Planner, Reading
 from kb.scan import NO_SOURCES, Seen, chosen, is_storable, look
 from kb.settings import Settings
+from kb.settling import Looked, settle, settled
 from kb.sourcerules import SourceRules
 from kb.wire import AddedFile
 from kb.wire_sources import SyncAnswer, SyncedSource
@@ -39,20 +37,6 @@ MOST_GONE = 0.5
 
 Ask = Callable[[str], bool]
 """Whether the documents of vanished files may be removed; it is told how many, and of which source."""
-
-
-class Looked(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sync knows before it changes anything."""
-
-    seen: tuple[Seen, ...]
-    """Of the sources that are to be synced."""
-    refused: dict[int, str]
-    """Of the others: why not, by id."""
-    hashed: dict[str, Claim]
-    """What the new and different files hold, by path."""
-    plan: Plan
-    unreadable: dict[str, str]
-    """Why a file could not be opened, by path."""
 
 
 def sync(data_dir: Path, settings: Settings, names: Sequence[str], progress: Progress, may_remove: Ask) -> SyncAnswer:
@@ -84,7 +68,9 @@ class Syncing:
             found = self._look(reader, rows, may_remove)
             unread = [self._candidate(reader, reading) for reading in found.plan.readings]
         self.files = {row.id: [] for row in rows}
-        self._settle(found)
+        settle(self.data_dir, self._lock_timeout_s, found)
+        for source_id, file in settled(found):
+            self._say(source_id, file)
         for one in found.seen:
             self._read(one, [each for each in unread if each[0].claim.source.id == one.source.id])
         return self._answer(rows, found)
@@ -128,59 +114,6 @@ class Syncing:
 
     # Doing
 
-    def _settle(self, found: Looked) -> None:
-        """All that needs no reading, in one transaction."""
-        plan = found.plan
-        work = (plan.moves, plan.touched, plan.removed, plan.copies, plan.cleared, found.unreadable)
-        if any(work):
-            with store.writing(self.data_dir, self._lock_timeout_s) as writer, writer.transaction() as seq:
-                for move in plan.moves:
-                    title = title_after_move(move.row, move.to.path)
-                    documents.rename(writer.connection, move.row.id, move.to.path, title, seq=seq)
-                for move in (*plan.moves, *plan.touched):
-                    _carry_over(writer, move)
-                documents.delete(writer.connection, [row.id for row in plan.removed])
-                tags.forget_unused(writer.connection)
-                self._remember(writer, found)
-        for source_id, file in _settled(found):
-            self._say(source_id, file)
-
-    def _remember(self, writer: Writer, found: Looked) -> None:
-        """Which files are copies, and which could not be opened."""
-        connection, plan = writer.connection, found.plan
-        before = {row.source_path: row for row in failures.every(connection)}
-        for path in plan.cleared:
-            failures.forget(connection, path)
-        sources.forget_copies(connection, plan.cleared)
-        for claim in plan.copies:
-            copy = CopyRow(
-                source_path=claim.path, content_hash=claim.content_hash, mtime_ns=claim.mtime_ns, size=claim.size
-            )
-            sources.remember_copy(connection, copy)
-        for claim in plan.still_failing:
-            failure = msgspec.structs.replace(before[claim.path], mtime_ns=claim.mtime_ns, size=claim.size)
-            failures.record(connection, failure)
-        for path, reason in found.unreadable.items():
-            self._remember_unreadable(writer, path, reason, before)
-
-    def _remember_unreadable(self, writer: Writer, path: str, reason: str, before: Mapping[str, FailureRow]) -> None:
-        """So that it is tried again though neither its time nor its size changes. Told in the log once."""
-        try:
-            status = Path(path).lstat()
-        except OSError:
-            return
-        last = before.get(path)
-        is_known = last is not None and last.content_hash and last.mtime_ns == status.st_mtime_ns
-        if is_known or not is_storable(path) or Path(path).is_dir():
-            return
-        failure = FailureRow(
-            source_path=path, content_hash="", mtime_ns=status.st_mtime_ns, size=status.st_size, kind="failed",
-            reason=reason, failed_at=utc_now(),
-        )  # fmt: skip
-        failures.record(writer.connection, failure)
-        if last is None or last.content_hash:
-            journal.write(self.data_dir, path, reason)
-
     def _read(self, one: Seen, unread: Sequence[tuple[Reading, Candidate | str]]) -> None:
         source = one.source
         candidates = [candidate for _, candidate in unread if isinstance(candidate, Candidate)]
@@ -188,7 +121,7 @@ class Syncing:
             rules = SourceRules.of(source)
             request = Request(doc_type=rules.doc_type, replace=True, scrub=rules.scrub)
             adding = Adding.prepare(self.data_dir, rules.applied_to(self.settings), request, self.progress)
-            adding.source = source
+            adding.filing.source = source
             adding.run(self._counted(candidates))
             answer = adding.answer()
             self.files[source.id] += answer.documents
@@ -271,44 +204,6 @@ def _too_much_gone(one: Seen, plan: Plan) -> str:
         return ""
     why = "their files are gone" if one.is_there else f"{one.source.path} is not there"
     return f"{one.source.name}: {count} of {one.document_count} documents would be removed, since {why}"
-
-
-def _carry_over(writer: Writer, move: Move) -> None:
-    """Time, source and the source's tags of a file whose document is known already."""
-    row, to = move.row, move.to
-    connection = writer.connection
-    documents.touch(connection, row.id, to.mtime_ns, modified_at(to.mtime_ns, row.metadata))
-    if row.source_id != to.source.id:
-        before = next((SourceRules.of(one).tags for one in sources.every(connection) if one.id == row.source_id), ())
-        tags.detach(connection, row.id, [tag for tag in before if tag not in row.stated_tags])
-        sources.adopt(connection, row.id, to.source.id)
-        tags.attach(connection, row.id, SourceRules.of(to.source).tags)
-
-
-def _settled(found: Looked) -> Iterator[tuple[int, AddedFile]]:
-    """What is to be said of each file that needed no reading, with the id of its source."""
-    plan = found.plan
-    for move in plan.moves:
-        to, row = move.to, move.row
-        title, reason = title_after_move(row, to.path), f"was {row.source_path}"
-        yield to.source.id, AddedFile(path=to.path, title=title, status="moved", document_id=row.id, reason=reason)
-    for move in plan.touched:
-        file = AddedFile(path=move.to.path, title=move.row.title, status="touched", document_id=move.row.id)
-        yield move.to.source.id, file
-    for row in plan.removed:
-        file = AddedFile(path=row.source_path, title=row.title, status="removed", document_id=row.id)
-        yield row.source_id or 0, file
-    for claim in plan.copies:
-        if claim.path in found.hashed:
-            yield claim.source.id, AddedFile(path=claim.path, title=Path(claim.path).name, status="copy")
-    for one in found.seen:
-        for path in (path for path in found.unreadable if path in _paths_of(one)):
-            name, reason = printable_path(Path(path)), found.unreadable[path]
-            yield one.source.id, AddedFile(path=name, title=Path(name).name, status="unreadable", reason=reason)
-
-
-def _paths_of(one: Seen) -> set[str]:
-    return {path for path, _ in (*one.new, *one.different)} | set(one.unreadable)
 
 
 def _refused_by_name(writer: Writer, claim: Claim, reason: str) -> AddedFile:

@@ -1,7 +1,7 @@
 """The files that paths stand for: directories are walked, with the ignore files of git and our own.
 
-Order is by name, so that two walks of the same tree are the same (`place`); a scan does without. Each entry costs one stat; paths are strings, since
-making a `Path` takes longer than that. Does not open documents.
+Order is by name, so that two walks of the same tree are the same (`place`). Each entry costs one stat; paths are strings, since
+making a `Path` takes longer than that. Files that are as they were at the last look can be left out. Does not open documents.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import msgspec
 from kb.detect import type_of_name
 from kb.errors import BadRequest, NotFound, UnreadableFile
 from kb.ignore import IGNORE_FILES, Spec, ignores, is_pattern, specs_above, specs_in
+from kb.known import Known
 
 NOTHING_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 File = tuple[str, os.stat_result]
@@ -37,10 +38,10 @@ class Rules(msgspec.Struct, frozen=True):
 class Walk:
     """One walk; what it leaves out is counted as the files are yielded."""
 
-    def __init__(self, rules: Rules, *, avoid: Path, is_ordered: bool = True) -> None:
+    def __init__(self, rules: Rules, *, avoid: Path, known: Known | None = None) -> None:
         self.rules = rules
-        self.is_ordered = is_ordered or rules.follow_symlinks
-        """By name. Of two links to a folder the first is followed, so there the order decides what is found."""
+        self.known = known
+        """Files that a walk by these rules has taken before: those that are as they were, and that everybody may read, are not yielded."""
         self.avoid = str(avoid)
         """Never entered: our own data."""
         self.skipped: list[str] = []
@@ -86,8 +87,7 @@ class Walk:
         status = os.stat(path)  # noqa: PTH116  through links: it was named
         if not stat.S_ISDIR(status.st_mode):
             yield [(path, status)]
-        elif (status.st_dev, status.st_ino) != self._avoided:
-            self._visited.add((status.st_dev, status.st_ino))
+        else:
             yield from self._tree(path, specs_above(path))
 
     def takes(self, root: str, path: str) -> bool:
@@ -140,15 +140,14 @@ class Walk:
             self._miss(folder, error)
             return
         try:
+            if not self._enters(folder, os.fstat(descriptor)):
+                return
             with os.scandir(descriptor) as listing:
-                entries = list(listing)
-            # Asked for by name: to look through those of all files takes longer.
-            specs = [
-                *specs,
-                *specs_in(folder, [name for name in IGNORE_FILES if os.access(name, os.F_OK, dir_fd=descriptor)]),
-            ]
-            if self.is_ordered:
-                entries.sort(key=_name)
+                same, entries = self.known.divide(listing, _with_slash(folder)) if self.known else ([], list(listing))
+            specs = [*specs, *specs_in(folder, {entry.name for entry in entries})]
+            if self.known:
+                self.known.settle(self._still_taken(same, specs))
+            entries.sort(key=_name)  # of two links to a folder the first is followed
             found = self._look(folder, entries, specs)
         except OSError as error:
             self._miss(folder, error)
@@ -158,34 +157,30 @@ class Walk:
         for one in found:
             if isinstance(one, list):
                 yield one
-            elif self._enters(one):
+            else:
                 yield from self._tree(one, specs)
+
+    def _still_taken(self, paths: list[str], specs: Sequence[Spec]) -> list[str]:
+        """The known files that no rule leaves out by now."""
+        for rules in (self._excluded, specs):
+            if rules:
+                paths = [path for path in paths if not ignores(rules, path, is_dir=False)]
+        return [path for path in paths if self._wanted.covers(path)] if self._wanted else paths
 
     def _look(self, folder: str, entries: Sequence[os.DirEntry[str]], specs: Sequence[Spec]) -> list[list[File] | str]:
         """What is in one folder: runs of files, and the folders between them."""
-        prefix = folder if folder.endswith("/") else f"{folder}/"
-        has_rules, is_plain, supported = bool(self._excluded or specs), self._wanted is None, self._supported
+        prefix, has_rules = _with_slash(folder), bool(self._excluded or specs)
         run: list[File] = []
-        keep = run.append
         found: list[list[File] | str] = [run]
         for entry in entries:
-            name = entry.name
-            path = prefix + name
-            if name[0] == "." or (has_rules and self._ignores(entry, path, specs)):
+            path = prefix + entry.name
+            if entry.name[0] == "." or (has_rules and self._ignores(entry, path, specs)):
                 continue
             if entry.is_file(follow_symlinks=False):
-                # As `_takes` and `_add`, without the calls: this is what a scan of many files waits for.
-                _, dot, ending = name.rpartition(".")
-                if is_plain and dot and supported.get(ending):
-                    try:
-                        keep((path, entry.stat(follow_symlinks=False)))
-                    except OSError as error:
-                        self._miss(path, error)
-                elif self._takes(name, path):
+                if self._takes(entry.name, path):
                     self._add(run, entry, path)
             elif entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and self._leads_to_a_folder(entry, path)):
                 run = []
-                keep = run.append
                 found += [path, run]
             elif entry.is_symlink() and self._leads_to_a_file(entry, path):
                 self._add(run, entry, path)
@@ -223,17 +218,12 @@ class Walk:
             supported = self._supported[known_by] = type_of_name(Path(name)) is not None
         return supported
 
-    def _enters(self, folder: str) -> bool:
+    def _enters(self, folder: str, status: os.stat_result) -> bool:
         """Guards our own data, and against loops; without links to follow there is none."""
-        if folder == self.avoid or (self._avoided and _identity(folder) == self._avoided):
+        identity = status.st_dev, status.st_ino
+        if folder == self.avoid or identity == self._avoided:
             return False
-        return not self.rules.follow_symlinks or self._is_new(folder)
-
-    def _is_new(self, folder: str) -> bool:
-        identity = _identity(folder)
-        if identity is None:
-            return True  # it is gone, or cannot be looked at: listing it will say so
-        if identity in self._visited:
+        if self.rules.follow_symlinks and identity in self._visited:
             self.skipped.append(f"{folder}: leads to a directory that was walked already")
             return False
         self._visited.add(identity)
@@ -263,6 +253,10 @@ class Walk:
 def place(path: str) -> list[str]:
     """Sorts paths as a walk meets them."""
     return path.split("/")
+
+
+def _with_slash(folder: str) -> str:
+    return folder if folder.endswith("/") else f"{folder}/"
 
 
 def _name(entry: os.DirEntry[str]) -> str:

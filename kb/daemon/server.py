@@ -21,9 +21,9 @@ import msgspec
 
 from index import store
 from index.errors import StoreLocked
-from index.kept import Identity, identity
+from index.kept import Identity, identity, keep_open
 from index.lock import writer_lock
-from kb import __version__, protocol, settings
+from kb import __version__, preferences, protocol
 from kb.daemon.answering import DECLINE, Request, reply
 from kb.daemon.calls import Calls
 from kb.errors import BadConfig
@@ -46,7 +46,7 @@ LAST_ANSWERS_S = 5.0
 def run() -> None:
     """Serve until there is a reason not to; returns at once where another daemon serves this data directory."""
     os.umask(0o077)
-    data_dir = settings.data_dir(os.environ)
+    data_dir = preferences.data_dir(os.environ)
     place = Place.of(data_dir)
     place.folder.mkdir(mode=0o700, exist_ok=True)
     end_if_hung(place)
@@ -74,7 +74,7 @@ class Server:
 
     def warm_up(self) -> None:
         """Answer one search, so that the first one that is asked finds everything loaded."""
-        store.keep_open(self.data_dir)
+        keep_open(self.data_dir)
         environ = {name: value for name, value in os.environ.items() if name.startswith("KB_") or name == "HOME"}
         arguments = ("search", "-j", *self._mode_to_warm_up(environ), "warm up")
         reply(Request(__version__, "run", False, "/", arguments, environ), self.data_dir)
@@ -85,7 +85,7 @@ class Server:
     def _mode_to_warm_up(self, environ: dict[str, str]) -> tuple[str, ...]:
         """By words where a service embeds: it is sent what somebody asks, and nothing else."""
         try:
-            is_local = settings.load(self.data_dir, environ).settings.embedding.provider == "onnx"
+            is_local = preferences.load(self.data_dir, environ).settings.embedding.provider == "onnx"
         except BadConfig:
             return ()  # the search says so, and `serve` ends for it
         return () if is_local else ("--mode", "keyword")
@@ -119,7 +119,7 @@ class Server:
 
     def _has_reason_to_end(self) -> bool:
         try:
-            wanted = settings.load(self.data_dir).settings.search
+            wanted = preferences.load(self.data_dir).settings.search
         except BadConfig:
             return True
         is_idle = not self.running and monotonic() - self.last_request > wanted.daemon_idle_s

@@ -49,7 +49,8 @@ class Floors:
 
 
 def serve(store: Path) -> None:
-    from index.store import built_with, reading
+    from index.builtwith import built_with
+    from index.store import reading
     from kb.model import choose
     from kb.settings import Settings
 

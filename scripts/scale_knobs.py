@@ -15,7 +15,7 @@ from time import process_time
 
 from scale_store import CHUNKS_A_DOCUMENT, DOCUMENTS_A_TRANSACTION, Made, built_with, insert
 
-from index import database, schema, store, vectors
+from index import builtwith, database, schema, store, vectors
 from index.store import Writer
 from models.known import KNOWN
 
@@ -53,7 +53,7 @@ def measured(folder: Path, made: Made, rows: int, setting: tuple[int, int, int])
     schema.migrate(connection)
     writer = Writer(folder, connection)
     with writer.transaction():
-        store.set_built_with(connection, built_with(SPEC))
+        builtwith.set_built_with(connection, built_with(SPEC))
     documents = rows // CHUNKS_A_DOCUMENT
     began, late = 0.0, documents - documents // 10
     for start in range(0, documents, DOCUMENTS_A_TRANSACTION):

@@ -24,10 +24,11 @@ import numpy.typing as npt
 from bench_store import bench_store, cache
 
 from index import documents, projections, store, vectors
+from index.builtwith import BuiltWith
 from index.columns import map_rows
 from index.matrix import read_header
 from index.rows import NewChunk, NewDocument
-from index.store import BuiltWith, Writer
+from index.store import Writer
 from models import onnxfile
 from models.known import DEFAULT_MODEL
 from models.locate import ModelFiles, locate

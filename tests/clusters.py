@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 import msgspec
-from conftest import environment
+from running import environment
 from test_reading import BAD_READERS
 
 STARTS_S = 60

@@ -1,38 +1,36 @@
-"""What tests of several modules start from: a data folder, a small store, a tiny model, and `kb` as a real process."""
+"""What tests of several modules start from: a data folder, a small store, a tiny model, and `kb`."""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
-from pathlib import Path
-from typing import NamedTuple
+from functools import partial
 
 import no_network
 import pytest
+import running
 import small_store
 import tiny_model
 from hypothesis import HealthCheck, settings
 
+from kb import add, reading
+from models.session import usable_cores
+
 no_network.forbid()
+
+# What was compiled is kept, whatever the environment says: else each of a thousand processes compiles kb anew, a second's work instead of 0.2.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A busy machine is no fault of the tests.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 
-class Ran(NamedTuple):
-    """How a `kb` process ended."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def json(self):
-        """What it printed on standard output, which must be one JSON value and nothing else."""
-        return json.loads(self.stdout)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Half as many again as there are cores: many tests wait, for a process, a disk or a clock."""
+    return usable_cores() * 3 // 2
 
 
 @pytest.fixture
@@ -64,30 +62,23 @@ def roomy_folder(tmp_path_factory):
 
 
 @pytest.fixture
+def in_this_process(monkeypatch):
+    """What is light is read here, however many files there are: a process to read them takes longer to start than they take."""
+    monkeypatch.setattr(reading, "FEW_FILES", 1_000_000)
+    monkeypatch.setattr(reading, "LIGHT_TYPES", reading.LIGHT_TYPES | {"code", "data", "html", "notebook"})
+
+
+@pytest.fixture
+def put_back(monkeypatch):
+    """What the parts of `scripts/hurt` change of their process, where that is this one."""
+    monkeypatch.setattr(add, "BATCH_S", add.BATCH_S)
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture
 def kb(data_dir, tmp_path):
-    """Run `kb` with these arguments, in the test's own folder; variables such as KB_MODEL go by keyword."""
-
-    def run(*arguments: object, stdin: str = "", cwd: Path = tmp_path, **variables: object) -> Ran:
-        done = subprocess.run(
-            [sys.executable, "-m", "kb", *map(str, arguments)],
-            input=stdin,
-            env=environment(data_dir, **variables),
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return Ran(done.returncode, done.stdout, done.stderr)
-
-    return run
-
-
-def environment(data_dir: Path, **variables: object) -> dict[str, str]:
-    """This process's environment without the user's own KB_* settings, and no daemon unless the test is about it."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
-    return {
-        **kept,
-        "KB_DATA_DIR": str(data_dir),
-        "KB_DAEMON": "off",
-        **{name: str(value) for name, value in variables.items()},
-    }
+    """Run `kb` with these arguments, through its door in this process and in the test's own folder; variables such as KB_MODEL go by keyword."""
+    return partial(running.here, tmp_path, KB_DATA_DIR=data_dir)

@@ -12,11 +12,11 @@ import small_store
 from crash_process import command_in
 from crash_scenarios import SECRET
 
-from index import columns, database, documents, jobs, store, vectors
+from index import builtwith, columns, database, documents, jobs, store, vectors
 from index.lexical import segment_files
 from index.matrix import read_header
 from index.query import parse
-from kb import settings
+from kb import preferences
 from kb.doctor import doctor
 from kb.switch import SWITCHED_FROM, settled
 
@@ -59,7 +59,7 @@ def faults_before_repeating(trial: Path, before: Any, whole: Any) -> Iterator[st
 
 def sickness(trial: Path) -> Iterator[str]:
     """What `kb doctor` finds."""
-    for check in doctor(trial, settled(trial, settings.load(trial)).settings, fix=False).checks:
+    for check in doctor(trial, settled(trial, preferences.load(trial)).settings, fix=False).checks:
         if not check.ok:
             yield f"{check.name}: {check.problems}"
 
@@ -95,7 +95,7 @@ def configuration_was_edited(trial: Path) -> bool | None:
         return None
     with store.reading(trial) as reader:
         left_behind = database.read_config(reader.connection).get(SWITCHED_FROM)
-    return None if left_behind is None else settings.load(trial).settings.embedding.model != left_behind
+    return None if left_behind is None else preferences.load(trial).settings.embedding.model != left_behind
 
 
 def rebuilt(trial: Path) -> Path:
@@ -112,7 +112,7 @@ def contents(folder: Path) -> Any:
     """What a store holds and answers, by its texts: the ids depend on what was done before."""
     with store.reading(folder) as reader:
         connection = reader.connection
-        built = store.built_with(connection)
+        built = builtwith.built_with(connection)
         texts = dict(connection.execute("SELECT id, text FROM chunks"))
         rows = documents.page_of(connection, None, limit=None, offset=0)
         lexical, matrix = reader.lexical(), reader.matrix()

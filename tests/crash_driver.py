@@ -1,9 +1,10 @@
 """Kill a `kb` command by SIGKILL, and look at what it leaves. Run by `test_crash`, each scenario a process.
 
-    python crash_driver.py SCENARIO FOLDER              at every step
-    python crash_driver.py SCENARIO FOLDER MOMENTS      at so many moments, by the clock
+    python crash_driver.py SCENARIO FOLDER                   at every step
+    python crash_driver.py SCENARIO FOLDER steps COUNT       at so many of them, spread over all
+    python crash_driver.py SCENARIO FOLDER moments COUNT     at so many moments, by the clock
 
-Both print a `Result` as JSON. For the first, the command is watched at each call of C code that can change a file: an SQL statement, a write, a sync, a rename, a commit of
+All print a `Result` as JSON. For steps, the command is watched at each call of C code that can change a file: an SQL statement, a write, a sync, a rename, a commit of
 tantivy. A step is such a call that finds the data folder other than the call before it found it. So the command is killed
 once in every state that it leaves on disk between two calls, each time in a process of its own. By the clock it is killed
 wherever it is, within a call of SQLite or tantivy too, while their threads are at work. At single system calls: `scripts/hurt crashes`.
@@ -27,7 +28,7 @@ from typing import Any
 
 import msgspec
 from crash_checks import configuration_was_edited, contents, faults_of
-from crash_process import LOADED_ONCE, command_in, fresh, in_child
+from crash_process import LOADED_ONCE, answer_in, command_in, fresh, in_child
 from crash_scenarios import SCENARIOS, prepare
 
 import kb.add
@@ -42,6 +43,8 @@ CHANGING = frozenset({
 
 
 class Result(msgspec.Struct):
+    steps: int = 0
+    """That there are, tried or not."""
     tried: int = 0
     killed: int = 0
     """The others were over before."""
@@ -52,7 +55,7 @@ class Result(msgspec.Struct):
     faults: list[str] = []
 
 
-def main(name: str, folder: Path, moments: int = 0) -> Result:
+def main(name: str, folder: Path, points: str = "steps", count: int = 0) -> Result:
     for module in LOADED_ONCE:
         importlib.import_module(module)
     kb.add.BATCH_S = math.inf  # batches by number alone, so that every run has the same steps
@@ -60,10 +63,17 @@ def main(name: str, folder: Path, moments: int = 0) -> Result:
     os.chdir(folder)
     data, trial = folder / "data", folder / "trial"
     command = prepare(folder, SCENARIOS[name], data)
-    kills = dict(by_the_clock(name, command, data, trial, moments) if moments else at_each_step(command, data, trial))
+    for verb in (command[0], "search"):
+        answer_in(data, [verb, "--help"])  # what the door keeps of a command is made once as well
+    steps: list[int] = []
+    if points == "moments":
+        kills = dict(by_the_clock(name, command, data, trial, count))
+    else:
+        steps = in_child(lambda: steps_of(command, fresh(data, trial)))
+        kills = dict(at_steps(spread(steps, count or len(steps)), command, trial))
     whole = in_child(lambda: contents(trial))
     before = in_child(lambda: contents(fresh(data, trial)) if store.exists(data) else None)
-    result = Result(tried=len(kills))
+    result = Result(steps=len(steps), tried=len(kills))
     for point, kill in kills.items():
         fresh(data, trial)
         result.killed += kill()
@@ -78,9 +88,14 @@ Kills = Iterator[tuple[str, Callable[[], bool]]]
 """Each with what it is called; True where the command was still running."""
 
 
-def at_each_step(command: list[str], data: Path, trial: Path) -> Kills:
-    """And leaves in `trial` what a whole run does."""
-    for step in in_child(lambda: steps_of(command, fresh(data, trial))):
+def spread(steps: list[int], count: int) -> list[int]:
+    """So many of them at most, the first and the last among them."""
+    count = min(count, len(steps))
+    return [steps[number * (len(steps) - 1) // (count - 1)] for number in range(count)]
+
+
+def at_steps(steps: list[int], command: list[str], trial: Path) -> Kills:
+    for step in steps:
         yield f"step {step}", lambda step=step: in_child(lambda: killed_at(step, command, trial)) is None
 
 
@@ -147,4 +162,4 @@ def watch(before_call: Callable[[], object]) -> None:
 
 
 if __name__ == "__main__":
-    print(msgspec.json.encode(main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:]))).decode())
+    print(msgspec.json.encode(main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:4], *map(int, sys.argv[4:]))).decode())

@@ -18,7 +18,7 @@ from kb.cli.door import run
 
 LOADED_ONCE = (
     "kb.across", "kb.cli.adding", "kb.cli.curating", "kb.cli.finding", "kb.cli.keeping", "kb.cli.moving", "kb.cli.queueing",
-    "kb.cli.scrubbing", "kb.cli.standing", "kb.cli.syncing", "markdown_it", "numpy.random", "onnxruntime", "models.embedder", "models.checksum", "kb.add", "kb.cli.bars", "kb.cli.ingest", "kb.cli.render", "kb.compact",
+    "kb.cli.scrubbing", "kb.cli.standing", "kb.cli.syncing", "markdown_it", "numpy.random", "onnxruntime", "models.embedder", "models.checksum", "kb.add", "kb.cli.bars", "kb.cli.ingest", "kb.cli.render", "kb.cli.render_search", "kb.cli.snippet", "kb.compact",
     "kb.read.markdown", "kb.read.transcript", "kb.reindex", "kb.remove", "kb.restore", "kb.scrubbing", "kb.search", "kb.status",
     "kb.sync", "kb.worker", "yaml", "rich.progress",
 )  # fmt: skip

@@ -15,7 +15,7 @@ from crash_process import command_in, in_child
 
 import kb.compact
 from index import leads, schema, store
-from kb import queue, settings
+from kb import preferences, queue
 from kb.candidates import Request
 
 SECRET = "AKIAQ7RTM4XLD2KWPZ3N"
@@ -94,7 +94,7 @@ def go_back_to_the_first_schema(_documents: Path, data: Path) -> None:
 def queue_a_job(documents: Path, data: Path) -> None:
     edit(documents, data)
     request = Request(paths=(documents,), recursive=True, replace=True, tags=("new",))
-    in_child(lambda: queue.submit(data, settings.load(data).settings, request).job.job_id)
+    in_child(lambda: queue.submit(data, preferences.load(data).settings, request).job.job_id)
 
 
 def want_windows(_documents: Path, data: Path) -> None:

@@ -6,16 +6,41 @@ A process costs some 0.4 s to start. What a command does is tested here, how it 
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
 from contextlib import chdir
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from conftest import Ran, environment
 
 from kb.cli import door
+
+
+class Ran(NamedTuple):
+    """How a `kb` process ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self):
+        """What it printed on standard output, which must be one JSON value and nothing else."""
+        return json.loads(self.stdout)
+
+
+def environment(data_dir: Path, **variables: object) -> dict[str, str]:
+    """This process's environment without the user's own KB_* settings, and no daemon unless the test is about it."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("KB_")}
+    return {
+        **kept,
+        "KB_DATA_DIR": str(data_dir),
+        "KB_DAEMON": "off",
+        **{name: str(value) for name, value in variables.items()},
+    }
 
 
 def process(folder: Path, *arguments: object, stdin: bytes = b"", **variables: object) -> Ran:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from conftest import environment
+from running import environment
 
 TOKEN = "a-token-of-these-tests"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}

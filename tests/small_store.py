@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from index import neighbours, store, vectors
+from index.builtwith import BuiltWith
 from index.neighbours import Placed
 from index.query import parse
 from index.rows import NewChunk, NewDocument
-from index.store import BuiltWith
 
 DIM = 8
 BUILT = BuiltWith(model_name="made-up", model_key="made-up", embedding_dim=DIM, model_max_tokens=64)

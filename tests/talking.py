@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 
 import jsonschema
 from anyio.from_thread import start_blocking_portal
-from conftest import environment
 from mcp import ClientSession, StdioServerParameters, stdio_client
+from running import environment
 
 ROOT = Path(__file__).parents[1]
 

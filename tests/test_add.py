@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 import running
-from conftest import environment
 
 PROSE = "Heat flows from the warm body to the cold one until both are equally warm. "
 
@@ -606,7 +605,7 @@ def interrupted(folder: Path, model: Path, docs: Path, after: int) -> int:
     """`kb add` stopped by SIGINT once the store holds `after` documents, and a moment later; its exit code."""
     process = subprocess.Popen(
         [sys.executable, "-m", "kb", "add", str(docs), "-r"],
-        env=environment(folder / "store", KB_MODEL=model, KB_INGESTION_BATCH_SIZE=20),
+        env=running.environment(folder / "store", KB_MODEL=model, KB_INGESTION_BATCH_SIZE=20),
         cwd=folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -618,7 +617,7 @@ def interrupted(folder: Path, model: Path, docs: Path, after: int) -> int:
     return process.wait(timeout=60)
 
 
-@pytest.mark.parametrize("count", [150, pytest.param(2000, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("count", [80, pytest.param(2000, marks=pytest.mark.heavy)])
 def test_an_interrupted_add_goes_on_and_ends_as_one_that_was_not(tmp_path, roomy_folder, count):
     """Same chunks, same vectors, same answers."""
     docs = generated(tmp_path / "docs", count)

@@ -17,15 +17,14 @@ from pathlib import Path
 
 import pytest
 import small_store
-from conftest import environment
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from running import here, process, write
+from running import environment, here, process, write
 from small_store import document
 from test_daemon import Daemon, plain
 
 from index import backup as copying
-from index import documents, originals, store
+from index import builtwith, documents, originals, store
 from index.errors import StoreLocked, StoreTooNew
 from kb import backupfile, restore, standby
 from kb.backup import backup
@@ -303,7 +302,7 @@ def test_a_backup_of_an_older_schema_is_brought_up_to_date(filled, tmp_path):
     connection = sqlite3.connect(old / "kb.db", isolation_level=None)
     schema.migrate(connection, schema.MIGRATIONS[:1])
     with connection:
-        store.set_built_with(connection, small_store.BUILT)
+        builtwith.set_built_with(connection, small_store.BUILT)
     connection.close()
     answer = backup(old, tmp_path / "b", force=False)
     assert answer.schema_version == 1

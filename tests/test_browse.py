@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 import running
+import small_store
 
 from kb.browse import parse_lines
 from kb.errors import BadRequest
@@ -85,6 +86,40 @@ def test_get_by_lines_of_a_file_that_is_gone_says_that(kb, tmp_path):
     (tmp_path / "docs/a.md").unlink()
 
     assert "the file is gone: these are the stored chunks" in kb("get", 1, "--lines", "1:1").stderr
+
+
+@pytest.mark.parametrize("named", ["b.txt", "B.TXT", "./b.txt", "b"])
+def test_a_file_name_or_a_title_is_no_id_but_says_which_document_it_may_be(see, library, named):
+    ran = see("get", named)
+
+    assert (ran.code, ran.stdout) == (3, "")
+    assert ran.stderr == f"kb: no document {named} (did you mean 2, {library / 'docs/b.txt'}?)\n"
+
+
+@pytest.mark.parametrize("named", ["%", "_.txt", "xt", ".txt", "docs"])
+def test_what_is_only_part_of_a_name_names_nothing(see, named):
+    assert see("get", named).stderr == f"kb: no document {named} (kb list shows ids and paths)\n"
+
+
+def test_who_asks_for_lines_where_there_are_none_is_told_what_there_is(make_store, data_dir, tmp_path):
+    paged, plain = (small_store.chunk(text, page=page) for text, page in (("red", 3), ("green", None)))
+    make_store(
+        small_store.document("a", doc_type="pptx", chunks=(paged,)),
+        small_store.document("b", doc_type="docx", chunks=(plain,)),
+    )
+
+    said = [running.here(tmp_path, "get", one, "--lines", "1:2", KB_DATA_DIR=data_dir).stderr for one in (1, 2)]
+
+    assert "it has pages and no lines" in said[0]
+    assert "it has no lines" in said[1]
+
+
+def test_what_is_known_of_a_document_stands_in_one_column(see):
+    facts = see("show", 1).stdout.partition("\n\n")[0].split("\n")
+
+    assert len(facts) > 12
+    assert {line[18:19] for line in facts} <= {" ", ""}
+    assert not any(line[19:20] == " " for line in facts)
 
 
 def test_the_heading_of_code_is_the_symbol_it_defines(see):

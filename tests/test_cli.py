@@ -1,4 +1,4 @@
-"""The command line as a process: output, errors, exit codes, pipes and terminals."""
+"""The command line: output, errors and exit codes; as a process, what pipes, terminals and signals make of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 import running
 import small_store
-from conftest import environment
 
 from kb.cli.safe import one_line, printable
 from kb.errors import Exit
@@ -45,8 +44,8 @@ def library(tmp_path_factory, roomy_folder):
 
 @pytest.fixture
 def kb(library, roomy_folder):
-    """A reading command as a process, its streams no terminals."""
-    return partial(running.process, library, KB_MODEL=roomy_folder)
+    """A reading command, its streams no terminals."""
+    return partial(running.here, library, KB_MODEL=roomy_folder)
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def on_terminal(library, roomy_folder):
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
             [sys.executable, "-m", "kb", *map(str, arguments)],
-            env=environment(folder / "store", **{"KB_MODEL": roomy_folder, "TERM": "xterm", **variables}),
+            env=running.environment(folder / "store", **{"KB_MODEL": roomy_folder, "TERM": "xterm", **variables}),
             cwd=folder,
             stdin=theirs,
             stdout=theirs,
@@ -108,8 +107,9 @@ def test_an_error_is_one_json_object_on_stdout_and_an_exit_code(kb, arguments, c
     assert ran.stderr == ""
 
 
-def test_an_error_for_a_person_is_one_line_on_stderr(kb):
-    ran = kb("get", "999")
+@pytest.mark.parametrize("run", [running.here, running.process], ids=["here", "process"])
+def test_an_error_for_a_person_is_one_line_on_stderr(library, run):
+    ran = run(library, "get", "999")
 
     assert (ran.code, ran.stdout) == (3, "")
     assert ran.stderr == "kb: no document 999 (kb list shows ids and paths)\n"
@@ -140,7 +140,7 @@ def test_without_arguments_the_help_is_shown(kb):
 def test_an_invalid_configuration_names_line_and_key(tmp_path, roomy_folder):
     running.write(tmp_path / "store", {"config.yaml": "search:\n  default_top: many\n"})
 
-    ran = running.process(tmp_path, "list")
+    ran = running.here(tmp_path, "list")
 
     assert ran.code == 2
     assert ran.stderr == (
@@ -152,9 +152,7 @@ def test_an_invalid_configuration_names_line_and_key(tmp_path, roomy_folder):
 def test_a_data_folder_that_cannot_be_made_is_one_line(tmp_path, roomy_folder):
     (tmp_path / "file").write_text("")
 
-    ran = running.process(
-        tmp_path, "add", "--note", "x", KB_DATA_DIR=tmp_path / "file" / "store", KB_MODEL=roomy_folder
-    )
+    ran = running.here(tmp_path, "add", "--note", "x", KB_DATA_DIR=tmp_path / "file" / "store", KB_MODEL=roomy_folder)
 
     assert ran.code == 1
     assert ran.stderr.count("\n") == 1
@@ -182,7 +180,7 @@ def test_every_reading_command_answers_one_json_object(kb, arguments):
 
 def test_every_changing_command_answers_one_json_object(tmp_path, roomy_folder):
     running.write(tmp_path, {"a.md": "red"})
-    kb = partial(running.process, tmp_path, KB_MODEL=roomy_folder)
+    kb = partial(running.here, tmp_path, KB_MODEL=roomy_folder)
 
     for arguments in (
         ["init"], ["add", "a.md"], ["add", "--note", "x"], ["add", "-"], ["tag", "add", "1", "x"], ["tag", "describe", "x", "y"],
@@ -199,7 +197,7 @@ def test_every_changing_command_answers_one_json_object(tmp_path, roomy_folder):
 def test_a_closed_pipe_is_a_success_without_a_trace(library, roomy_folder, arguments):
     process = subprocess.Popen(
         [sys.executable, "-m", "kb", *arguments],
-        env=environment(library / "store", KB_MODEL=roomy_folder),
+        env=running.environment(library / "store", KB_MODEL=roomy_folder),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -212,7 +210,7 @@ def test_a_closed_pipe_is_a_success_without_a_trace(library, roomy_folder, argum
 def test_output_in_an_encoding_that_lacks_a_character_is_no_error():
     done = subprocess.run(
         [sys.executable, "-m", "kb", "add", "--note", "日本語 …", "--dry-run"],
-        env=environment(Path("/nowhere"), PYTHONIOENCODING="ascii"),
+        env=running.environment(Path("/nowhere"), PYTHONIOENCODING="ascii"),
         capture_output=True,
         check=False,
     )
@@ -224,7 +222,7 @@ def test_human_search_has_rank_score_title_place_type_tags_and_a_snippet(tmp_pat
     running.write(
         tmp_path, {"a.md": f"# Top\n\n## Lamps\n\n{'many words ' * 60} the red lamp is on {'more words ' * 30}"}
     )
-    kb = partial(running.process, tmp_path, KB_MODEL=roomy_folder)
+    kb = partial(running.here, tmp_path, KB_MODEL=roomy_folder)
     kb("add", "a.md", "--tag", "x")
 
     first, second, *snippet = kb("search", "--format", "human", "--mode", "keyword", "red lamp").stdout.splitlines()
@@ -308,7 +306,7 @@ def test_ctrl_c_on_a_terminal_ends_all_processes_with_one_line(tmp_path, roomy_f
     )
     process = subprocess.Popen(
         [sys.executable, "-m", "kb", "add", "docs", "-r", "-j"],
-        env=environment(tmp_path / "store", KB_MODEL=roomy_folder),
+        env=running.environment(tmp_path / "store", KB_MODEL=roomy_folder),
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -332,7 +330,7 @@ def test_standard_output_that_takes_no_more_is_one_line_and_exit_code_1(make_sto
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "kb", *arguments],
-            env=environment(data_dir),
+            env=running.environment(data_dir),
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
@@ -346,7 +344,7 @@ def test_closed_streams_are_no_error(make_store, data_dir, closed):
     make_store(small_store.document("a", "text"))
     done = subprocess.run(
         ["sh", "-c", f'"{sys.executable}" -m kb list {closed}'],
-        env=environment(data_dir),
+        env=running.environment(data_dir),
         capture_output=True,
         check=False,
     )

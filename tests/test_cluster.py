@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from clusters import cluster, wait_until
-from conftest import environment
+from running import environment
 from test_reading import BAD_READERS, KB, KINDS
 
 pytest.importorskip("distributed", reason="the cluster extra is not installed")

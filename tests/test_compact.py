@@ -102,8 +102,9 @@ def test_a_projection_from_before_it_is_made_anew(half_empty):
     assert sorted(small_store.by_words(half_empty, "fox")) == list(range(21, 41))
 
 
-def test_a_reader_that_began_before_it_keeps_answering_and_sees_the_same(half_empty):
-    """Its rows and segments are unlinked under it."""
+def test_a_reader_that_began_before_it_keeps_answering_and_sees_the_same(half_empty, monkeypatch):
+    """Its rows and segments are unlinked under it; the log of the database, which it needs, is waited for and left."""
+    monkeypatch.setattr(database, "BUSY_TIMEOUT_S", 0.1)
     query = small_store.vector("any")
     with store.reading(half_empty) as reader, database.snapshot(reader.connection):
         lexical, matrix = reader.lexical(), reader.matrix()

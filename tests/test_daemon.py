@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from conftest import Ran, environment
-from running import here, process, write
+from running import Ran, environment, here, process, write
 
 from hatch_build import compile_c
 from kb import __version__, protocol, standby
@@ -57,10 +56,10 @@ class Daemon:
         assert here(self.folder, "add", *arguments, KB_MODEL=self.model).code == 0
 
     def status(self) -> dict:
-        return json.loads(self.kb("daemon", "status", "-j").stdout)
+        return here(self.folder, "daemon", "status", "-j", KB_MODEL=self.model, KB_DAEMON="").json
 
     def start(self) -> None:
-        assert self.kb("daemon", "start").code == 0
+        assert here(self.folder, "daemon", "start", KB_MODEL=self.model, KB_DAEMON="").code == 0
 
     def asked(self) -> int:
         """How many requests it has answered before this one."""
@@ -216,8 +215,8 @@ def test_killed_the_next_search_answers_and_leaves_a_new_one(running):
 
 def test_killed_at_random_moments_every_search_is_answered(running):
     expected = plain(running.direct("search", "-j", "house"))
-    for number in range(6):
-        kill = threading.Timer(0.02 * number, lambda: os.kill(running.pid(), signal.SIGKILL))
+    for number in range(5):
+        kill = threading.Timer(0.025 * number, lambda: os.kill(running.pid(), signal.SIGKILL))
         kill.start()
         assert plain(running.kb("search", "-j", "house")) == expected
         kill.join()
@@ -280,7 +279,7 @@ def test_it_sees_a_store_that_took_the_place_of_its_own(running):
 def test_no_answer_mixes_two_states(running):
     """One document of two chunks is replaced again and again; both chunks of an answer are of the same generation."""
     text = "# One\n\n{0} red house. {1}\n\n# Two\n\n{0} red tree. {1}\n"
-    generations = [text.format(f"generation{number}", "red " * 60) for number in range(25)]
+    generations = [text.format(f"generation{number}", "red " * 60) for number in range(12)]
     write(running.folder, {"red.md": generations[0]})
     running.add("--replace", "red.md")
     problems, stop = [], threading.Event()

@@ -8,7 +8,7 @@ import threading
 import pytest
 import small_store
 
-from index import database, schema, store
+from index import builtwith, database, schema, store
 from index.errors import StoreDamaged
 from index.watermark import Watermark
 
@@ -121,7 +121,7 @@ def test_a_reader_runs_no_statement_that_writes(make_store, data_dir):
         reader.connection.set_authorizer(allow)
         reader.lexical()
         reader.matrix()
-        store.built_with(reader.connection)
+        builtwith.built_with(reader.connection)
     assert asked <= {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION}
     assert asked
 

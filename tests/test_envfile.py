@@ -15,7 +15,7 @@ from kb.caller import Caller, answering_for
 from kb.daemon.answering import Request, reply
 from kb.envfile import secret, use
 from kb.errors import BadConfig, BadRequest
-from kb.settings import load
+from kb.preferences import load
 
 NAME = "KB_EMBEDDING_KEY"
 

@@ -40,7 +40,7 @@ class Moving:
 
 
 @pytest.fixture
-def moving(tmp_path, roomy_folder):
+def moving(tmp_path, roomy_folder, in_this_process):
     made = Moving(tmp_path, roomy_folder)
     write(
         tmp_path,

@@ -11,7 +11,6 @@ from functools import partial
 import pytest
 import running
 import tiny_model
-from conftest import Ran, environment
 
 from kb import worker
 from kb.errors import Exit
@@ -67,17 +66,17 @@ def kb(folder, roomy_folder):
 def limited(folder, roomy_folder):
     """A command as a process that may write no file larger than so many KB."""
 
-    def run(largest_kb: int, *arguments: str) -> Ran:
+    def run(largest_kb: int, *arguments: str) -> running.Ran:
         done = subprocess.run(
             [sys.executable, "-m", "kb", *arguments],
-            env=environment(folder / "store", KB_MODEL=roomy_folder, KB_INGESTION_BATCH_SIZE=2, KB_DAEMON="off"),
+            env=running.environment(folder / "store", KB_MODEL=roomy_folder, KB_INGESTION_BATCH_SIZE=2),
             cwd=folder,
             capture_output=True,
             text=True,
             check=False,
             preexec_fn=partial(resource.setrlimit, resource.RLIMIT_FSIZE, (largest_kb * 1024, -1)),
         )
-        return Ran(done.returncode, done.stdout, done.stderr)
+        return running.Ran(done.returncode, done.stdout, done.stderr)
 
     return run
 
@@ -88,7 +87,7 @@ def texts(kb) -> dict[str, str]:
     return {row["title"]: kb("get", row["document_id"], "-j").json["text"] for row in documents}
 
 
-def assert_said_so(ran: Ran) -> None:
+def assert_said_so(ran: running.Ran) -> None:
     """Either it fitted, or the answer is that of a full disk, and nothing else is printed."""
     if ran.code:
         assert (ran.code, ran.json["error"]["code"]) == (Exit.STORE, "DiskFault"), ran

@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from time import monotonic
 
+import pytest
 import small_store
 from hurting import concurrency
 from small_store import document
 
 from index import store
+from index.kept import keep_open, let_go
 from index.query import parse
 
 
+@pytest.mark.usefixtures("put_back")
 def test_writers_and_readers_at_once_are_explained_by_one_order(capsys):
     """Programs, commands and the daemon, for some seconds."""
     assert concurrency.main(["--minutes", "0.1", "--writers", "2", "--readers", "3"]) == 0, capsys.readouterr().out
@@ -32,7 +35,7 @@ def test_words_committed_while_the_index_is_opened_are_not_said_to_be_in_it(data
     """The watermark is read before what it speaks of; else a kept index misses the newest document until the next commit."""
     small_store.create(data_dir, document("one", "red"))
     fires = WritesMeanwhile(data_dir)
-    store.keep_open(data_dir)
+    keep_open(data_dir)
     try:
         for _ in range(2):
             with store.reading(data_dir) as reader:
@@ -41,7 +44,7 @@ def test_words_committed_while_the_index_is_opened_are_not_said_to_be_in_it(data
         assert len(found) == 1
     finally:
         fires.is_armed = False
-        store.let_go(data_dir)
+        let_go(data_dir)
 
 
 class WritesMeanwhile:

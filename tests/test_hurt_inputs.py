@@ -24,11 +24,13 @@ from kb.types import Block, Document, Lines, ReadOptions, Source
 LIGHT = ("markdown", "text", "data", "code", "transcript", "notebook")
 
 
+@pytest.mark.usefixtures("put_back")
 def test_damaged_files_of_every_light_type_are_read_or_refused_in_a_line(capsys):
     words = [word for kind in LIGHT for word in ("--type", kind)]
     assert inputs.main(["--inputs", "60", "--seed", "short", *words]) == 0, capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("put_back")
 @pytest.mark.heavy
 def test_damaged_files_of_every_type_are_read_or_refused_in_a_line(capsys):
     assert inputs.main(["--inputs", "2000", "--seed", "heavy"]) == 0, capsys.readouterr().out
@@ -49,6 +51,7 @@ def test_a_seed_makes_the_same_file_whenever_it_is_given():
     assert all(inputs.Drawn.of(f"s/{kind}/1", known) == inputs.Drawn.of(f"s/{kind}/1", known) for kind in known)
 
 
+@pytest.mark.usefixtures("put_back")
 def test_files_made_to_hurt_are_refused_or_read_and_fetch_nothing(capsys):
     wanted = (
         "zeros.docx", "members.xlsx", "laughs.docx", "fetches.docx", "laughs.epub", "fetches.epub", "deep.json", "deep.ipynb", "deep.jsonl",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import stat
 import subprocess
 import sys
+from functools import partial
 
 import no_network
 import pytest
-from conftest import environment
 from hurting import network
 from hurting.syscalls import why_not
+from running import environment
 
 SECRET_WORD = "zqcanaryq"
 
@@ -30,8 +32,16 @@ def readable_by_others(folder):
     return found
 
 
+@pytest.fixture
+def no_umask():
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
 @pytest.mark.parametrize("is_there", [False, True], ids=["a folder that kb makes", "a folder that everybody may enter"])
-def test_nobody_else_can_read_a_store_whatever_the_umask(tmp_path, data_dir, tiny_folder, is_there):
+@pytest.mark.usefixtures("no_umask")
+def test_nobody_else_can_read_a_store_whatever_the_umask(tmp_path, data_dir, tiny_folder, kb, is_there):
     """Nor what failed, what waits to be added, backups and exports."""
     (tmp_path / "a.md").write_text("# One\n\nred\n")
     (tmp_path / "b.pdf").write_text("no pdf")
@@ -39,18 +49,13 @@ def test_nobody_else_can_read_a_store_whatever_the_umask(tmp_path, data_dir, tin
         data_dir.mkdir()
         data_dir.chmod(0o755)
 
-    def run(*words, **options):
-        return subprocess.run(
-            [sys.executable, "-c", "import os; os.umask(0); from kb.cli.door import run; import sys; sys.exit(run(sys.argv[1:]))", *words],
-            env=environment(data_dir, KB_MODEL=tiny_folder), cwd=tmp_path, capture_output=True, check=False, **options,
-        )  # fmt: skip
-
+    kb = partial(kb, KB_MODEL=tiny_folder)
     for words in (
         ("add", "a.md", "b.pdf", "--keep-original"), ("tag", "add", "1", "new"), ("backup", "saved"), ("export", "out"), ("init",),
         ("restore", "saved", "--yes"), ("search", "red", "--mode", "keyword"), ("doctor",), ("compact",),
     ):  # fmt: skip
-        run(*words)
-    run("add", "-", "--background", input=b"# Two\n\ngreen\n")
+        kb(*words)
+    kb("add", "-", "--background", stdin=b"# Two\n\ngreen\n")
     assert {"kb.db", "ingest-errors.log", "uploads", "run", "matrix", "lexical"} <= {
         entry.name for entry in data_dir.iterdir()
     }
@@ -71,9 +76,14 @@ def test_no_log_holds_what_a_document_says_or_what_was_asked(tmp_path, data_dir,
     kb("add", "documents", "-r", "-j", KB_MODEL=tiny_folder)
     kb("add", "documents", "-r", "--retry", "--background", "-j", KB_MODEL=tiny_folder)
     kb("jobs", "run", "--until-empty", "-j", KB_MODEL=tiny_folder)
-    kb("search", SECRET_WORD, "-j", "--mode", "keyword", KB_MODEL=tiny_folder, KB_DAEMON="on")
-    kb("search", SECRET_WORD, "-j", "--mode", "keyword", KB_MODEL=tiny_folder, KB_DAEMON="on")
-    kb("daemon", "stop", KB_MODEL=tiny_folder)
+    kb("daemon", "start", KB_MODEL=tiny_folder, KB_DAEMON="on")
+    before = kb("daemon", "status", "-j").json["requests"]
+    asked = [sys.executable, "-m", "kb.launch", "search", SECRET_WORD, "-j", "--mode", "keyword"]
+    subprocess.run(
+        asked, env=environment(data_dir, KB_MODEL=tiny_folder, KB_DAEMON="on"), check=True, capture_output=True
+    )
+    assert kb("daemon", "status", "-j").json["requests"] - before == 2  # the search, and this
+    kb("daemon", "stop")
     logs = [*data_dir.glob("*.log"), *(data_dir / "run").glob("*")]
     assert data_dir / "ingest-errors.log" in logs
     assert [path.name for path in logs if path.is_file() and SECRET_WORD.encode() in path.read_bytes()] == []
@@ -89,9 +99,9 @@ def test_a_test_that_would_leave_the_machine_fails():
 
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
 def test_a_process_that_would_leave_the_machine_is_found(tmp_path):
-    """Whoever starts it, and whatever it does with the refusal; loopback and names that stand for nowhere pass."""
+    """Whoever starts it, with whatever variables, and whatever it does with the refusal; loopback and names that stand for nowhere pass."""
     tries = "import socket\nfor host in ('192.0.2.1', 'example.org', 'nowhere.invalid', '127.0.0.1'):\n    try: socket.create_connection((host, 9))\n    except OSError: pass"
-    inner = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {tries!r}])"
+    inner = f"import os, subprocess, sys; subprocess.run([sys.executable, '-c', {tries!r}], env={{'LD_PRELOAD': os.environ['LD_PRELOAD']}})"
     code, found = network.watched([sys.executable, "-c", inner], tmp_path)
     assert code == 0
     assert [line.partition(":")[0] for line in found] == ["connect 192.0.2.1", "getaddrinfo example.org"]

@@ -22,6 +22,7 @@ def folder(tmp_path, tiny_folder, monkeypatch):
     return tmp_path / "store"
 
 
+@pytest.mark.usefixtures("put_back")
 def test_random_and_hostile_queries_are_answered(folder, capsys):
     assert queries.main(["--queries", "400", "--seed", "short", "--store", str(folder), "--any-speed"]) == 0, (
         capsys.readouterr().out

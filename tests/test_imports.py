@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import small_store
-from conftest import environment
+from running import environment
 
 ROOT = Path(__file__).parents[1]
 HEAVY = {
@@ -28,7 +28,7 @@ sys.exit(run(sys.argv[1:]))
 
 @pytest.fixture
 def loaded_by(data_dir):
-    """The top-level modules that a `kb` command has loaded when it ends well."""
+    """The modules that a `kb` command has loaded when it ends well."""
 
     def run(*arguments):
         done = subprocess.run(
@@ -39,7 +39,7 @@ def loaded_by(data_dir):
             text=True,
             check=True,
         )
-        return {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
+        return set(json.loads(done.stderr.splitlines()[-1]))
 
     return run
 
@@ -66,6 +66,15 @@ def test_looking_things_up_loads_no_model_and_no_reader(arguments, loaded_by, ma
     make_store(small_store.document("fruit", "apples and pears"))
 
     assert loaded_by(*arguments) & HEAVY == set()
+
+
+def test_a_command_of_a_group_loads_the_commands_of_no_other(loaded_by, make_store):
+    make_store(small_store.document("fruit", "apples and pears"))
+
+    ours = {name for name in loaded_by("tag", "list", "-j") if name.startswith("kb.cli.")}
+
+    assert "kb.cli.curating" in ours
+    assert ours & {"kb.cli.adding", "kb.cli.syncing", "kb.cli.queueing", "kb.cli.moving", "kb.cli.standing"} == set()
 
 
 @pytest.mark.parametrize("program", ["import kb, onnxruntime", "import models, onnxruntime"])

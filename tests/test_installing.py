@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import Ran, environment
+from running import Ran, environment
 
 from kb import __version__
 

@@ -15,7 +15,6 @@ from time import monotonic, sleep
 
 import pytest
 import running
-from conftest import environment
 
 from index.lock import writer_lock
 from kb import background, jobanswers
@@ -46,7 +45,7 @@ def start_worker(tmp_path, roomy_folder):
 
     def start(*arguments: str, **variables: object) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "kb", "jobs", "run", *arguments]
-        wanted = environment(tmp_path / "store", KB_MODEL=roomy_folder, **variables)
+        wanted = running.environment(tmp_path / "store", KB_MODEL=roomy_folder, **variables)
         started.append(
             subprocess.Popen(command, env=wanted, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         )

@@ -17,10 +17,11 @@ from pathlib import Path
 import msgspec
 import pytest
 import python_page
-from conftest import environment
+from running import environment
 
 import kb
 from index import store
+from index.kept import kept_of
 from kb import KnowledgeBase, knowledgebase
 from kb.knowledgebase import SearchOptions
 
@@ -185,7 +186,7 @@ def test_settings_hold_as_they_are_at_the_call(filled, monkeypatch):
 def test_what_is_opened_stays_open_until_close(filled):
     """A second search opens no file: the connection, the lexical index and the matrix are the first one's."""
     filled.search("fruit")
-    kept = store._kept[filled.data_dir]
+    kept = kept_of(filled.data_dir)
     before = kept.lexical, kept.matrix, list(kept._idle)
 
     filled.search("keys")
@@ -193,24 +194,24 @@ def test_what_is_opened_stays_open_until_close(filled):
     assert (kept.lexical, kept.matrix, list(kept._idle)) == before
     assert len(before[2]) == 1
     filled.close()
-    assert filled.data_dir not in store._kept
+    assert kept_of(filled.data_dir) is None
     assert not kept._idle
 
 
 def test_two_of_one_store_share_what_is_open_and_the_last_closes_it(filled):
     with KnowledgeBase.open(filled.data_dir) as other:
         other.search("fruit")
-    kept = store._kept[filled.data_dir]
+    kept = kept_of(filled.data_dir)
 
     assert list(kept._idle)
     filled.close()
     filled.close()
-    assert filled.data_dir not in store._kept
+    assert kept_of(filled.data_dir) is None
 
 
 def test_a_connection_that_comes_back_after_close_is_closed(filled):
     with store.reading(filled.data_dir) as reader:
-        kept = store._kept[filled.data_dir]
+        kept = kept_of(filled.data_dir)
         filled.close()
 
         assert reader.connection.execute("SELECT count(*) FROM documents").fetchone() == (3,)
@@ -274,6 +275,17 @@ def test_what_cannot_be_meant_is_refused_in_one_line(filled, method, arguments, 
         getattr(filled, method)(**arguments)
 
     assert said in f"{refused.value.message} ({refused.value.hint})"
+
+
+def test_every_answer_says_how_long_it_took(filled):
+    for answer in (
+        filled.view(chunk=1).answer,
+        filled.search("sweet"),
+        filled.show(1),
+        filled.failed(),
+        filled.status(),
+    ):
+        assert answer.took_ms > 0
 
 
 def test_errors_are_those_of_the_command_line(filled, here):

@@ -17,11 +17,12 @@ import termios
 import threading
 import time
 from contextlib import ExitStack
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from conftest import environment
+from running import environment
 from small_daemon import DECLINED, end, err, listening, out, says, small_daemon
 
 from hatch_build import WITHOUT_LIBC
@@ -321,10 +322,16 @@ def test_ctrl_c_while_waiting_ends_it_as_it_ends_any_tool(program):
 # When Python answers
 
 
-@pytest.mark.parametrize("arguments", [(), ("status",), ("SEARCH", "x"), ("-j", "list"), ("lis",), ("",)], ids=str)
-def test_only_reading_verbs_in_first_place_are_forwarded(program, arguments):
+@pytest.fixture(scope="session")
+def said_by_python(tmp_path_factory):
+    """What it answers where it says nothing of the store."""
+    return cache(partial(by_python, tmp_path_factory.mktemp("nowhere") / "data"))
+
+
+@pytest.mark.parametrize("arguments", [(), ("config", "-h"), ("SEARCH", "x"), ("-j", "list"), ("lis",), ("",)], ids=str)
+def test_only_reading_verbs_in_first_place_are_forwarded(program, said_by_python, arguments):
     with small_daemon(program.data_dir, says(end(9))) as requests:
-        assert program(*arguments) == by_python(program.data_dir, *arguments)
+        assert program(*arguments) == said_by_python(*arguments)
     assert requests == []
 
 

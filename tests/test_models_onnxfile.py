@@ -11,7 +11,7 @@ from models.onnxfile import INT32, MICROSOFT, model, node, read_tensors
 
 
 def run(nodes, weights, ids, numbers=None, dim=4):
-    graph = model(nodes, weights, numbers or {}, ("input_ids",), ("last_hidden_state", dim))
+    graph = model(nodes, weights, numbers or {}, ("input_ids",), ("last_hidden_state", ("texts", "tokens", dim)))
     options = onnxruntime.SessionOptions()
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]
     options.add_external_initializers(list(weights), values)
@@ -78,6 +78,10 @@ def test_operators_of_onnxruntimes_own_domain():
 def test_tensors_of_other_types_are_left_out(tmp_path):
     """A file may hold booleans and strings, which no weight of ours is."""
     path = tmp_path / "model.onnx"
-    path.write_bytes(model([node("Cast", ["input_ids"], "y", to=INT32)], {}, {"one": 1}, ("input_ids",), ("y", 4)))
+    path.write_bytes(
+        model(
+            [node("Cast", ["input_ids"], "y", to=INT32)], {}, {"one": 1}, ("input_ids",), ("y", ("texts", "tokens", 4))
+        )
+    )
 
     assert read_tensors(path) == {}

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_store import document
 
-from index import database, documents, projections, store, vectors, watermark
+from index import builtwith, database, documents, projections, store, vectors, watermark
 from index.check import every
 from index.errors import DiskFault, StoreLocked
 from index.lexical import Lexical
@@ -376,9 +376,11 @@ def test_a_store_whose_making_was_cut_short_is_made_by_the_next_command(data_dir
 
 def test_vectors_of_a_model_that_the_store_has_left_are_not_served(folder):
     """Switched by another process while a document was being embedded, to a model of the same size: its texts wait."""
-    other = store.BuiltWith(model_name="other", model_key="other", embedding_dim=small_store.DIM, model_max_tokens=64)
+    other = builtwith.BuiltWith(
+        model_name="other", model_key="other", embedding_dim=small_store.DIM, model_max_tokens=64
+    )
     with store.writing(folder) as writer, writer.transaction():
-        store.set_built_with(writer.connection, other)
+        builtwith.set_built_with(writer.connection, other)
     small_store.add(folder, C)
     with store.reading(folder) as reader:
         assert reader.matrix().header.rows == 0

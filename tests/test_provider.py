@@ -11,7 +11,7 @@ import running
 import tiny_model
 from small_embedding_service import DIM, HTML, embedding_service, hanging_up, plainly, saying, silent, status
 
-from index import store, unembedded, vectors
+from index import builtwith, store, unembedded, vectors
 
 FILES = {"docs/a.txt": "red stone", "docs/b.txt": "green leaf", "docs/c.txt": "blue sea"}
 
@@ -48,7 +48,7 @@ class Kb:
 
     def built(self):
         with store.reading(self.folder / "store") as reader:
-            return store.built_with(reader.connection)
+            return builtwith.built_with(reader.connection)
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_another_size_under_the_same_name_is_said_and_changes_nothing(kb, servic
 def test_the_first_vectors_say_of_which_size_they_are(kb, service):
     service.answer = status(503)
     kb.add()
-    assert (kb.built().model_key, kb.built().embedding_dim) == ("openai:small", store.UNKNOWN_DIM)
+    assert (kb.built().model_key, kb.built().embedding_dim) == ("openai:small", builtwith.UNKNOWN_DIM)
     service.answer = plainly
     kb.json("reindex")
 

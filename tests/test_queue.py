@@ -18,7 +18,7 @@ from index import jobs as rows
 from index import store
 from index.errors import StoreLocked
 from index.lock import writer_lock
-from kb import browse, jobanswers, queue, settings, uploads, worker
+from kb import browse, jobanswers, preferences, queue, uploads, worker
 from kb.add import Silent, add_note, add_paths, add_stream
 from kb.candidates import Request
 from kb.errors import BadRequest, NoText, NotFound, UnsupportedType
@@ -34,7 +34,7 @@ WITHIN_S = 60.0
 @pytest.fixture
 def wanted(tmp_path, roomy_folder):
     """Settings with the tiny model."""
-    return settings.load(tmp_path / "store", {"KB_MODEL": str(roomy_folder)}).settings
+    return preferences.load(tmp_path / "store", {"KB_MODEL": str(roomy_folder)}).settings
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import environment
+from running import environment
 
 BAD_READERS = Path(__file__).with_name("bad_readers")
 """On PYTHONPATH it adds its kinds to every Python: worker processes load nothing of the program that starts them."""

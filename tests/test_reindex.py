@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_model
-from conftest import environment
+from running import environment
 
-from index import database, store, vectors
+from index import builtwith, database, store, vectors
 from index.matrix import Matrix
-from kb import settings, switch
+from kb import preferences, switch
 from kb.add import Silent, add_paths
 from kb.candidates import Request
 from kb.compact import compact
@@ -27,8 +27,8 @@ from kb.search import search
 from kb.settings import Embedding, Settings
 from models.errors import ModelMissing
 
-COUNT = 20
-"""Texts; a commit is eight of them where the model is given one at a time."""
+COUNT = 14
+"""Texts, so few that no process is started to read them; a commit is eight where the model is given one at a time."""
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def switch_to(data_dir, before, after, bar=None):
 
 def built(data_dir):
     with store.reading(data_dir) as reader:
-        return store.built_with(reader.connection)
+        return builtwith.built_with(reader.connection)
 
 
 def is_sound(data_dir, folder):
@@ -199,7 +199,7 @@ def test_deleted_projections_come_back_without_a_text_embedded_again(filled, mod
     [answer] = search(filled, using(model), [Query(query="word7", mode="keyword", top=5)])
     assert [hit.text.split()[-1] for hit in answer.results] == ["word7"]
     with store.writing(filled) as writer:
-        assert vectors.waiting_count(writer.connection, store.built_with(writer.connection).model_key) == 0
+        assert vectors.waiting_count(writer.connection, builtwith.built_with(writer.connection).model_key) == 0
     assert Matrix.open(filled / "matrix").live_count == COUNT
     (tmp_path / "away").rename(model)
     assert found(filled, model) == before
@@ -273,7 +273,7 @@ def write_config(data_dir, model):
 
 
 def named_in(data_dir):
-    return settings.load(data_dir, {}).settings.embedding.model
+    return preferences.load(data_dir, {}).settings.embedding.model
 
 
 @pytest.fixture
@@ -308,6 +308,12 @@ def test_any_command_finishes_a_switch_that_was_cut_short(cut_short, wider, kb, 
     assert named_in(cut_short) == str(wider)
     assert left_behind(cut_short) is None
     assert built(cut_short).model_name == str(wider)
+
+
+def test_a_switch_that_was_cut_short_after_the_file_had_been_edited_is_finished_too(cut_short, wider, kb):
+    write_config(cut_short, wider)
+    assert kb("search", "red", "--mode", "semantic", "-j").code == 0
+    assert (named_in(cut_short), left_behind(cut_short)) == (str(wider), None)
 
 
 def test_while_somebody_writes_the_old_name_means_the_new_model_and_the_file_waits(cut_short, model, wider, kb):

@@ -17,7 +17,6 @@ from time import perf_counter
 
 import pytest
 import running
-from conftest import environment
 from hypothesis import given
 from hypothesis import strategies as st
 from small_hub import small_hub
@@ -402,7 +401,7 @@ def init(home, hub, *arguments):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
     done = subprocess.run(
         [sys.executable, "-m", "kb", "init", "-j", *arguments],
-        env={**kept, **environment(home / "store", **variables)},
+        env={**kept, **running.environment(home / "store", **variables)},
         cwd=home,
         capture_output=True,
         text=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import small_store
 
-from index import documents, projections, store
+from index import builtwith, documents, projections, store
 from index.lexical import Lexical
 from kb.compact import compact, is_worth_indexing_anew
 from kb.status import waiting_count
@@ -16,7 +16,7 @@ from models.errors import ModelUnusable
 def steps_of(data_dir, ask) -> int:
     """Instructions of SQLite's that `ask(reader)` takes; what it calls before it was begun is not counted."""
     with store.reading(data_dir) as reader, reader.moment():
-        matrix, built = reader.matrix(), store.built_with(reader.connection)
+        matrix, built = reader.matrix(), builtwith.built_with(reader.connection)
         chunks = documents.chunk_count(reader.connection)
         steps = [0]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from kb import settings
+from kb import preferences, settings
 from kb.errors import BadConfig
-from kb.settings import data_dir, load, table, variables
+from kb.preferences import data_dir, load, table, variables
 from kb.switch import set_in_file
 
 
@@ -57,7 +57,7 @@ def test_every_setting_has_a_variable_of_its_own():
     assert variables()["chunking.pdf.max_tokens"] == ("KB_CHUNKING_PDF_MAX_TOKENS",)
 
 
-@pytest.mark.parametrize("key", settings.keys())
+@pytest.mark.parametrize("key", preferences.keys())
 def test_every_variable_is_read(tmp_path, key):
     values = {
         "search.default_format": "json", "search.daemon": "false", "search.fresh": "true", "search.rerank": "true", "search.fusion": "rrf", "search.semantic_weight": "0.25", "search.regularization": "0.75", "ingestion.enable_ocr": "never", "ingestion.pdf_engine": "pymupdf",

@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 import running
 from changing_tree import ChangingTree
-from conftest import environment
 from unprivileged import permissions_hold
 
 from index.lock import writer_lock
-from kb import reading, sources
+from kb import sources
 from kb.add import Silent
 from kb.settings import Embedding, Settings
 from kb.sources import Declared
@@ -75,15 +74,8 @@ def made_anew_with_all_open(data_dir: Path, settings: Settings, trees: list[Chan
             path.chmod(0)
 
 
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """However many files there are: a process to read them takes longer to start than these take to read."""
-    monkeypatch.setattr(reading, "FEW_FILES", 1_000_000)
-    monkeypatch.setattr(reading, "LIGHT_TYPES", frozenset({"markdown", "text", "code", "data"}))
-
-
 @pytest.mark.parametrize(
-    ("file_count", "rounds", "changes"), [(80, 12, 15), pytest.param(5000, 50, 100, marks=pytest.mark.heavy)]
+    ("file_count", "rounds", "changes"), [(40, 10, 12), pytest.param(5000, 50, 100, marks=pytest.mark.heavy)]
 )
 @pytest.mark.parametrize("seed", [6])
 def test_after_any_changes_the_store_equals_one_made_anew_and_only_new_texts_were_embedded(
@@ -376,7 +368,7 @@ def test_on_a_terminal_it_is_asked_for(synced, tmp_path, roomy_folder):
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
             [sys.executable, "-m", "kb", "sync"],
-            env=environment(tmp_path / "store", KB_MODEL=roomy_folder, TERM="xterm"),
+            env=running.environment(tmp_path / "store", KB_MODEL=roomy_folder, TERM="xterm"),
             stdin=theirs, stdout=theirs, stderr=theirs,
         )  # fmt: skip
         shown = b""

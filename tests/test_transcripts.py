@@ -12,7 +12,7 @@ import pytest
 import running
 
 from index import check, documents, store
-from kb import settings
+from kb import preferences
 from kb.add import Adding, Silent, add_paths
 from kb.candidates import Candidates, Request
 
@@ -44,7 +44,7 @@ def adding(roomy_folder):
     """Add a file to the store in a folder, within this process."""
 
     def add(folder, path, **options):
-        loaded = settings.load(folder, {"KB_MODEL": str(roomy_folder)})
+        loaded = preferences.load(folder, {"KB_MODEL": str(roomy_folder)})
         return add_paths(folder, loaded.settings, Request(paths=(path,), **options), Silent())
 
     return add
@@ -318,7 +318,7 @@ def test_another_process_that_was_faster_is_not_undone(adding, data_dir, log, ro
     log.write_text(exchange(1))
     adding(data_dir, log)
     append(log, exchange(2))
-    loaded = settings.load(data_dir, {"KB_MODEL": str(roomy_folder)}).settings
+    loaded = preferences.load(data_dir, {"KB_MODEL": str(roomy_folder)}).settings
     request = Request(paths=(log,))
     with store.reading(data_dir) as reader:
         candidates = Candidates(data_dir, loaded, request, reader)

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 import running
-from conftest import environment
 
 HEAVY = ("onnxruntime", "pymupdf", "docling", "huggingface_hub")
 
@@ -99,7 +98,7 @@ def loaded_by(folder, model, *arguments: str) -> set[str]:
     )
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
-        env=environment(folder / "store", KB_MODEL=model),
+        env=running.environment(folder / "store", KB_MODEL=model),
         capture_output=True,
         text=True,
         check=True,

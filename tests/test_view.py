@@ -11,9 +11,8 @@ from pathlib import Path
 import pdf_files
 import pytest
 import small_store
-from conftest import environment
 from PIL import Image
-from running import here
+from running import environment, here
 
 from index import originals
 from kb.errors import BadRequest, EncryptedFile, NotFound, UnreadableFile

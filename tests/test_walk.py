@@ -201,17 +201,6 @@ def test_a_folder_that_cannot_be_listed_is_said_and_remembered(tree):
     assert walk.skipped == [f"{folder}/sub: Permission denied"]
 
 
-def test_without_an_order_the_same_files_are_found(tree):
-    folder = tree(**{"b.md": "", "a/z.txt": "", "a/.gitignore": "y.txt", "a/y.txt": "", "c.xyz": ""})
-    found = [
-        os.path.relpath(path, folder)
-        for batch in Walk(Rules(recursive=True), avoid=Path("/nowhere"), is_ordered=False).below(str(folder))
-        for path, _ in batch
-    ]
-
-    assert sorted(found) == walked(folder)[0] == ["a/z.txt", "b.md"]
-
-
 def test_a_file_is_taken_where_a_walk_comes_to_it(tree):
     """What `takes` says of single files is what a walk of all does."""
     files = {

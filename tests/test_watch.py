@@ -13,7 +13,6 @@ from time import monotonic, sleep
 
 import pytest
 import running
-from conftest import environment
 
 from kb.settings import Settings
 from kb.watch import Watcher
@@ -45,7 +44,7 @@ def watcher(tmp_path, roomy_folder, kb):
     def start(*arguments: str) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             [sys.executable, "-m", "kb", "sync", "--watch", *arguments],
-            env=environment(tmp_path / "store", KB_MODEL=roomy_folder),
+            env=running.environment(tmp_path / "store", KB_MODEL=roomy_folder),
             cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         started.append(process)

@@ -15,10 +15,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from small_store import document
 
-from index import cutting, database, matrix, store, unembedded, vectors, windows
+from index import builtwith, cutting, database, matrix, store, unembedded, vectors, windows
+from index.builtwith import BuiltWith
 from index.grouped import owners
 from index.matrix import Matrix
-from index.store import BuiltWith
 from index.watermark import Watermark
 from kb.add import Silent, add_paths
 from kb.backup import backup
@@ -141,7 +141,9 @@ def test_filters_ties_and_chunks_that_are_asked_for_as_well(tmp_path_factory, co
     allowed, further, limit = data.draw(st.none() | some), data.draw(some), data.draw(st.integers(1, 12))
     query = unit(np.random.default_rng(seed + 1).standard_normal((1, DIM)))[0]
     index = written(tmp_path_factory.mktemp("rows") / "matrix", ids, rows)
-    nearest = index.search(query, limit, None if allowed is None else np.array(sorted(allowed), np.int64), further)
+    nearest = index.search(
+        query, limit, None if allowed is None else np.array(sorted(allowed), np.int64), lambda: further
+    )
     known = dict(by_definition(ids, rows, query))
     ranked = [chunk for chunk in known if allowed is None or chunk in allowed or chunk in further]
     assert nearest.chunk_ids == ranked[:limit]
@@ -237,7 +239,7 @@ def switch(data_dir, model, words, bar=None):
 
 def built(data_dir):
     with store.reading(data_dir) as reader:
-        return store.built_with(reader.connection)
+        return builtwith.built_with(reader.connection)
 
 
 @pytest.fixture
@@ -524,7 +526,7 @@ def test_a_store_from_before_there_were_windows_has_none(waiting):
     with store.writing(waiting) as writer, writer.transaction():
         database.write_config(writer.connection, {windows.CUT_WORDS: None, windows.SERVED: None})
     with store.reading(waiting) as reader:
-        assert store.built_with(reader.connection).windows == 0
+        assert builtwith.built_with(reader.connection).windows == 0
         assert cutting.words_of(reader.connection) == 0
         assert reader.matrix().header.windows == 0
 

@@ -1,4 +1,5 @@
-/* Loaded into every process of a run (LD_PRELOAD): what would leave this machine is refused, and noted in $KB_HURT_NETWORK.
+/* Loaded into every process of a run (LD_PRELOAD): what would leave this machine is refused, and noted in the file NOTES, whose
+   path is compiled in: a process that is started with variables of its own notes there too.
 
    Loopback and sockets of files pass. Names are refused before anybody is asked for them, but for those that stand for nowhere
    (RFC 2606: .invalid, .test, .example), which tests ask for on purpose; they do not resolve either. */
@@ -17,7 +18,6 @@
 
 static void note(const char *call, const char *where) {
     char line[512], program[128] = "?";
-    const char *path = getenv("KB_HURT_NETWORK");
     int comm = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC), file;
     if (comm >= 0) {
         ssize_t got = read(comm, program, sizeof program - 1);
@@ -26,7 +26,7 @@ static void note(const char *call, const char *where) {
             if (!program[i] || program[i] == '\n') program[i] = ' ';
         close(comm);
     }
-    if (!path || (file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)) < 0) return;
+    if ((file = open(NOTES, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600)) < 0) return;
     int length = snprintf(line, sizeof line, "%s %s: %s\n", call, where, program);
     if (write(file, line, length < (int)sizeof line ? length : (int)sizeof line - 1) < 0) { /* nothing can be done */ }
     close(file);

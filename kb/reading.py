@@ -282,15 +282,12 @@ def _interrupt_held_back() -> Iterator[None]:
 
 
 def _confine() -> None:
-    """In a worker: what libraries print must not get into the answer on standard output, and memory has an end (on Linux, where the
-    system keeps to it): a MemoryError is an outcome, and a process that dies of it loses its file alone.
+    """In a worker: memory has an end (on Linux, where the system keeps to it). A MemoryError is an outcome, and a process that
+    dies of it loses its file alone.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = WORKER_BYTES if hard == resource.RLIM_INFINITY else min(WORKER_BYTES, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):
-        os.dup2(nowhere, descriptor)
 
 
 def error_of(outcome: Unread) -> UnreadableFile:

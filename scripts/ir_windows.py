@@ -58,7 +58,7 @@ def _keep(kept: sqlite3.Connection, new: dict[bytes, str]) -> None:
     for part in (waiting[first : first + AT_ONCE] for first in range(0, len(waiting), AT_ONCE)):
         tokens = [found.ids for found in embedder._tokenizer.encode_batch_fast([text for _, text in part])]  # noqa: SLF001  to look inside is the purpose
         for batch in batches([len(ids) for ids in tokens], 32):
-            states = embedder._run(*padded([tokens[place] for place in batch]))  # noqa: SLF001
+            states = embedder._passages().run(*padded([tokens[place] for place in batch]))  # noqa: SLF001
             sums = [_summed(own[: len(tokens[place])]) for own, place in zip(states, batch, strict=True)]
             with kept:
                 kept.executemany(

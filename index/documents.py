@@ -19,6 +19,7 @@ from index import originals, tags
 from index.meta import UPLOADED_AS
 from index.rows import ChunkRow, DocumentRow, NewChunk, NewDocument
 
+# Chunks are numbered without gaps: the last number is found at once, where counting takes longer the more there are.
 _DOCUMENT_COLUMNS = """
        d.id, d.title, d.source_path, d.content_hash, d.doc_type, d.language, d.created_at, d.modified_at, d.mtime_ns,
        d.size, d.extractor, d.metadata,

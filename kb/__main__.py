@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 
@@ -14,9 +15,12 @@ def main() -> None:
     try:
         from kb.cli.door import run
 
-        sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
     except KeyboardInterrupt:  # while the first modules were loading; later the door says it
-        sys.exit(130)
+        code = 130
+    # All is said. Python ends without its own handler, so that a late Ctrl-C would make another code of a command that is done.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import pytest
 import running
 import small_store
 
+from kb import __version__
 from kb.cli.safe import one_line, printable
 from kb.errors import Exit
 
@@ -321,6 +322,24 @@ def test_ctrl_c_on_a_terminal_ends_all_processes_with_one_line(tmp_path, roomy_f
     assert process.returncode == Exit.INTERRUPTED
     assert json.loads(stdout)["error"]["code"] == "Interrupted"
     assert stderr == b""
+
+
+@pytest.mark.parametrize("moment", ["atexit.register(interrupt)", "sys.last = Last()"])
+def test_ctrl_c_when_all_is_said_changes_nothing(tmp_path, moment):
+    """While Python ends, and at its very last, when its own handler is gone already."""
+    program = f"""
+import atexit, os, signal, sys
+def interrupt(kill=os.kill, own=os.getpid(), number=signal.SIGINT): kill(own, number)
+class Last:
+    def __del__(self, interrupt=interrupt): interrupt()
+{moment}
+sys.argv = ["kb", "--version"]
+from kb.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, cwd=tmp_path)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{__version__}\n".encode(), b"")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a full disk is /dev/full, which this system does not have")

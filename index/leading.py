@@ -146,9 +146,11 @@ class Leading:
 class _Look:
     """One query at the leading dimensions of rows, in float32, and every row as if it had the largest error.
 
-    Both widen the intervals by little beside what is outside. Ends are in units of the query's step.
+    Both widen the intervals by little beside what is outside. Ends are in units of the query's step; where that is so small that
+    an end is beyond float32, it is infinite.
     """
 
+    @np.errstate(over="ignore")
     def __init__(self, leading: Leading, query: Vectors, limit: int) -> None:
         exact = query.astype(np.float64)
         inside = leading.axes @ exact
@@ -161,6 +163,7 @@ class _Look:
         reach = float(self.asked.reach(leading.coded, leading.coded.largest_error)) + slack
         self.reach = reach / self.asked.step * UPWARD
 
+    @np.errstate(over="ignore")
     def near(self, blocks: Sequence[Rows]) -> list[tuple[Rows, Vectors, Vectors]]:
         """Of each block, the rows that may be among the best as far as this block and those before it tell; and the ends of their
         intervals, lower and upper.

@@ -55,6 +55,18 @@ def test_the_contenders_hold_the_best_rows_and_all_that_tie_with_them(drawn, dat
         assert set(rows[everything[rows] == least].tolist()) <= set(kept.tolist())
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_query_almost_outside_of_the_leading_dimensions_keeps_all_rows():
+    """An end in its units is beyond float32."""
+    axes = np.eye(4, dtype=np.float32)[:2]
+    vectors = np.eye(4, dtype=np.float32)
+    query = np.array([1e-44, 0, 0, 1], np.float32)
+
+    kept = Leading(axes, quantize_leading(axes, vectors)).contenders(np.arange(4), query, 1)
+
+    assert kept.tolist() == [0, 1, 2, 3]
+
+
 @settings(max_examples=100, deadline=None)
 @given(led())
 def test_what_is_kept_holds_and_anything_less_does_not(drawn):

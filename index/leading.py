@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from index.cores import leave_first_core
 from index.quantized import (
     SCORE_ROUNDING,
     UPWARD,
@@ -133,8 +134,8 @@ class Leading:
     def contenders(self, rows: Rows, query: Vectors, limit: int) -> Rows:
         """Those of `rows`, ascending, that may be among the `limit` best of them or tie with these."""
         look = _Look(self, query, limit)
-        cuts = np.searchsorted(rows, np.arange(AT_ONCE, len(self.rests), AT_ONCE))
-        blocks = [block for block in np.split(rows, cuts) if len(block)]
+        count = THREADS * max(1, math.ceil(len(rows) / THREADS / AT_ONCE))
+        blocks = [block for block in np.array_split(rows, count) if len(block)]
         others = [_others().submit(look.near, blocks[number::THREADS]) for number in range(1, THREADS)]
         found = look.near(blocks[::THREADS]) + [part for other in others for part in other.result()]
         if not found:
@@ -154,11 +155,12 @@ class _Look:
     def __init__(self, leading: Leading, query: Vectors, limit: int) -> None:
         exact = query.astype(np.float64)
         inside = leading.axes @ exact
-        outside = exact - inside @ leading.axes
+        # |qx|² = |q|² - 2|Lq|² + |Lᵀ(Lq)|², the last at most (1 + ORTHONORMAL)|Lq|².
+        outside = float(exact @ exact) - (1 - ORTHONORMAL) * float(inside @ inside)
         self.leading = leading
         self.limit = limit
         self.asked = Asked(inside)
-        self.rest = np.float32(math.sqrt(outside @ outside) * UPWARD / self.asked.step)
+        self.rest = np.float32(math.sqrt(max(outside, 0.0)) * UPWARD / self.asked.step)
         slack = (SCORE_ROUNDING + 2 * ORTHONORMAL + ARITHMETIC) * math.sqrt(exact @ exact) * LONGEST
         reach = float(self.asked.reach(leading.coded, leading.coded.largest_error)) + slack
         self.reach = reach / self.asked.step * UPWARD
@@ -199,4 +201,4 @@ class _Look:
 
 @cache
 def _others() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS - 1, "rows")
+    return ThreadPoolExecutor(THREADS - 1, "rows", initializer=leave_first_core)

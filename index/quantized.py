@@ -130,9 +130,7 @@ def contenders(coded: Coded, rows: Rows, query: Vectors, limit: int) -> Rows:
     reach = float(asked.reach(coded, coded.largest_error))
     bar = -math.inf
     found: list[tuple[Rows, Floats]] = []
-    for block in np.split(rows, np.searchsorted(rows, np.arange(BLOCK_ROWS, len(coded.codes), BLOCK_ROWS))):
-        if not len(block):
-            continue
+    for block in _blocks(rows):
         middles = asked.middles(coded, block)
         bar = max(bar, as_a_score(reached(middles, limit) - reach))
         near = np.flatnonzero(middles >= bar - reach)
@@ -140,12 +138,19 @@ def contenders(coded: Coded, rows: Rows, query: Vectors, limit: int) -> Rows:
     return _narrowed(asked, coded, found, limit) if found else rows
 
 
+def _blocks(rows: Rows) -> list[Rows]:
+    """Those that are looked at together: BLOCK_ROWS, or SPARSE times fewer where they have to be gathered."""
+    span = min(int(rows[-1]) + 1 - int(rows[0]), len(rows) * SPARSE) if len(rows) else 0
+    return np.array_split(rows, math.ceil(span / BLOCK_ROWS)) if span else []
+
+
 def reached(middles: Floats | Vectors, limit: int) -> float:
     """What at least `limit` of the middles reach, as seen at a glance: so many groups have one that does."""
     groups = len(middles) // GROUP_ROWS
     if groups < limit:
         return -math.inf
-    highest = middles[: groups * GROUP_ROWS].reshape(groups, GROUP_ROWS).max(axis=1)
+    # A group is every `groups`-th row: whole rows of an array are compared at once, ten times faster than neighbours are.
+    highest = middles[: groups * GROUP_ROWS].reshape(GROUP_ROWS, groups).max(axis=0)
     return float(np.partition(highest, groups - limit)[groups - limit])
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from index import filters
 from index.builtwith import BuiltWith, built_with, check_model
+from index.cores import leave_first_core
 from index.errors import ModelMismatch
 from index.filters import Admitted
 from index.lexical import LexicalDamaged, LexicalHits
@@ -25,6 +26,7 @@ from kb.ranking import Ranking
 from kb.regularize import LOOKED_AT, regularize
 from kb.settings import Settings
 from models.errors import ModelError, ModelMissing
+from models.session import on_first_core
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -109,13 +111,15 @@ class Retriever:
         matrix = self.reader.matrix()
         allowed = self._allowed(parsed, admitted)
         if mode == "semantic":
-            nearest = self._nearest(matrix, vector(), depth, allowed)
+            with on_first_core():
+                nearest = self._nearest(matrix, vector(), depth, allowed)
             ranked = list(zip(nearest.chunk_ids, nearest.scores, strict=True))
             held = self._held(parsed, nearest.chunk_ids[:NEAREST_READ])
             return Ranking(ranked=ranked, nearest=ranked, held=held, among=nearest.total, total=nearest.total)
         begun = _beside().submit(self.reader.lexical().search, parsed, depth, *_among(admitted))
         by_words = cache(partial(self._by_words, parsed, depth, admitted, begun))
-        nearest = self._nearest(matrix, vector(), depth, allowed, lambda: by_words().chunk_ids)
+        with on_first_core():
+            nearest = self._nearest(matrix, vector(), depth, allowed, lambda: by_words().chunk_ids)
         return self._fused(by_words(), nearest, matrix)
 
     def _fused(self, words: LexicalHits, nearest: Nearest, matrix: Matrix) -> Ranking:
@@ -182,7 +186,7 @@ def _beside() -> ThreadPoolExecutor:
     """Threads for the words, beside the vectors: onnxruntime and tantivy both let go of the interpreter."""
     from concurrent.futures import ThreadPoolExecutor
 
-    return ThreadPoolExecutor(SEARCHES_AT_ONCE)
+    return ThreadPoolExecutor(SEARCHES_AT_ONCE, initializer=leave_first_core)
 
 
 def _among(admitted: Admitted | None) -> tuple[Collection[int] | None, Collection[int]]:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import re
-from functools import cache
+from contextlib import suppress
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -25,6 +26,8 @@ from models.layout import TOKENIZER_FILE, onnx_files, pick_onnx, read_spec
 from models.spec import ModelSpec
 
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
+_State = tuple[str, int, int, int]
+"""Path, inode, size in bytes, time in ns."""
 
 
 class ModelFiles(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +112,12 @@ def _possible_in_package() -> list[ModelFiles]:
 def _in_folder(folder: Path) -> ModelFiles:
     if not folder.is_dir():
         raise ModelMissing(f"There is no model folder {folder}.", "Name a folder that exists, or ORG/NAME of the hub.")
+    return _read_folder(folder, _states_in(folder))
+
+
+@lru_cache(maxsize=4)
+def _read_folder(folder: Path, _states: tuple[_State, ...]) -> ModelFiles:
+    """Read once in a process, as long as its files stay as they are: a search has less time than that takes."""
     onnx_file = pick_onnx(onnx_files(folder))
     if onnx_file is None:
         raise ModelUnusable(
@@ -121,6 +130,17 @@ def _in_folder(folder: Path) -> ModelFiles:
         )
     spec = read_spec(folder, str(folder), onnx_file)
     return ModelFiles(spec=spec, onnx=folder / onnx_file, tokenizer=folder / TOKENIZER_FILE, source="folder")
+
+
+def _states_in(folder: Path) -> tuple[_State, ...]:
+    """Of all files there and one folder below, where a model's files are."""
+    found = []
+    for place in (folder, *(Path(entry) for entry in os.scandir(folder) if entry.is_dir())):
+        for entry in os.scandir(place):
+            with suppress(FileNotFoundError):  # a link whose target is gone
+                status = entry.stat()
+                found.append((entry.path, status.st_ino, status.st_size, status.st_mtime_ns))
+    return tuple(sorted(found))
 
 
 def _in_hub_cache(name: str) -> ModelFiles:

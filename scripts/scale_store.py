@@ -221,7 +221,7 @@ def write_wide_model(small: ModelFiles, folder: Path, times: int) -> None:
     (folder / "modules.json").write_bytes(msgspec.json.encode(modules))
     content = small.onnx.read_bytes().replace(b"last_hidden_state", b"first_hidden_part")
     joined = onnxfile.node("Concat", ["first_hidden_part"] * times, "token_embeddings", axis=2)
-    graph = onnxfile.model([joined], {}, {}, (), ("token_embeddings", dim))
+    graph = onnxfile.model([joined], {}, {}, (), ("token_embeddings", ("texts", "tokens", dim)))
     (folder / "onnx" / "model.onnx").write_bytes(content + graph)
 
 

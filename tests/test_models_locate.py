@@ -64,6 +64,18 @@ def test_a_folder_is_a_model_and_its_name_is_its_absolute_path(tmp_path, monkeyp
     assert files.onnx == (tmp_path / "mine" / "onnx" / "model.onnx").resolve()
 
 
+def test_a_file_of_a_folder_that_changes_is_read_again(tmp_path):
+    write_model(tmp_path)
+    before = locate(str(tmp_path)).spec
+    config = tmp_path / "config_sentence_transformers.json"
+    config.write_text('{"prompts": {"query": "ask: "}}')
+
+    assert before.query_prefix == ""
+    assert locate(str(tmp_path)).spec.query_prefix == "ask: "
+    config.write_text('{"prompts": {"query": "say: "}}')
+    assert locate(str(tmp_path)).spec.query_prefix == "say: "
+
+
 @pytest.mark.parametrize("onnx_file", ["onnx/model.onnx", "model.onnx", "model_quantized.onnx", "onnx/odd.onnx"])
 def test_the_onnx_file_may_lie_where_exporters_put_it(tmp_path, onnx_file):
     files = locate(str(write_model(tmp_path, onnx_file=onnx_file)))

@@ -9,6 +9,18 @@ __version__ = "0.1.0"
 # PyMuPDF's layout model. Worker processes inherit it.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
+_NAMES = {
+    "index.errors": "DiskFault ModelMismatch StoreDamaged StoreError StoreLocked StoreMissing StoreTooNew",
+    "kb.add": "Progress",
+    "kb.errors": "BadConfig BadRequest EncryptedFile KbError NoText NotFound UnreadableFile UnsupportedType",
+    "kb.knowledgebase": "KnowledgeBase",
+    "kb.wire": "AddAnswer CompactAnswer GetAnswer ListAnswer RemoveAnswer ShowAnswer StatusAnswer TagAnswer",
+    "kb.wire_search": "FusedHit Hit SearchAnswer SearchAnswers",
+    "kb.wire_similar": "SimilarAnswer",
+    "models.errors": "ModelDamaged ModelError ModelMissing ModelUnusable",
+}
+"""What Python programs begin with, by where it is: loaded when it is asked for, since every start of `kb` comes by here."""
+
 TYPE_CHECKING = False  # for type checkers it is true; `typing` takes milliseconds to load
 if TYPE_CHECKING:
     from index.errors import DiskFault as DiskFault
@@ -46,17 +58,6 @@ if TYPE_CHECKING:
     from models.errors import ModelMissing as ModelMissing
     from models.errors import ModelUnusable as ModelUnusable
 else:
-    _NAMES = {
-        "index.errors": "DiskFault ModelMismatch StoreDamaged StoreError StoreLocked StoreMissing StoreTooNew",
-        "kb.add": "Progress",
-        "kb.errors": "BadConfig BadRequest EncryptedFile KbError NoText NotFound UnreadableFile UnsupportedType",
-        "kb.knowledgebase": "KnowledgeBase",
-        "kb.wire": "AddAnswer CompactAnswer GetAnswer ListAnswer RemoveAnswer ShowAnswer StatusAnswer TagAnswer",
-        "kb.wire_search": "FusedHit Hit SearchAnswer SearchAnswers",
-        "kb.wire_similar": "SimilarAnswer",
-        "models.errors": "ModelDamaged ModelError ModelMissing ModelUnusable",
-    }
-    """What Python programs begin with, by where it is: loaded when it is asked for, since every start of `kb` comes by here."""
 
     def __getattr__(name: str) -> object:
         place = next((place for place, names in _NAMES.items() if name in names.split()), None)

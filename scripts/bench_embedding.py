@@ -101,14 +101,15 @@ def compare(variants: list[Variant], rounds: int, *, fifo: bool) -> None:
     servers, opened = [], []
     for each in variants:  # one after the other: opening is timed
         servers.append(start(each, fifo=fifo))
-        opened.append(msgspec.json.decode(servers[-1].stdout.readline(), type=Opened))
+        opened.append(msgspec.json.decode(line_of(servers[-1]), type=Opened))
     times: dict[tuple[int, str], list[float]] = {}
     for _ in range(rounds):
         for rhythm in ("loop", "paused"):
             for number, server in enumerate(servers):
+                assert server.stdin
                 server.stdin.write(f"{rhythm}\n".encode())
                 server.stdin.flush()
-                times.setdefault((number, rhythm), []).extend(msgspec.json.decode(server.stdout.readline()))
+                times.setdefault((number, rhythm), []).extend(msgspec.json.decode(line_of(server)))
     for server in servers:
         server.communicate()
     print(f"{'ms':<34}{'loop':>7}{'p95':>7}{'paused':>9}{'p95':>7}{'opening':>10}{'MB':>6}")
@@ -134,6 +135,11 @@ def start(variant: Variant, *, fifo: bool) -> subprocess.Popen[bytes]:
     ]
     environment = {**os.environ, **variant.environment}
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+
+def line_of(server: subprocess.Popen[bytes]) -> bytes:
+    assert server.stdout
+    return server.stdout.readline()
 
 
 def serve(variant: Variant, *, fifo: bool) -> None:
@@ -232,7 +238,7 @@ def bare(variant: Variant) -> Callable[[str], object]:
         vector = found if found.ndim == 1 else found.mean(axis=0)
         return vector / np.sqrt(vector @ vector)
 
-    def run(feeds: dict[str, np.ndarray]) -> np.ndarray:
+    def run(feeds: dict[str, np.ndarray]) -> Any:
         if not variant.bound:
             return session.run([output], feeds)[0]
         binding = session.io_binding()

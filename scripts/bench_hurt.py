@@ -97,7 +97,8 @@ class Client(msgspec.Struct):
     seconds: int
 
     def __call__(self, number: int) -> list[Seen]:
-        chance, seen, newest = random.Random(number), Seen(), {}
+        chance, seen = random.Random(number), Seen()
+        newest: dict[str, int] = {}
         end = monotonic() + self.seconds
         while monotonic() < end:
             mode = chance.choice(["keyword", "hybrid"])

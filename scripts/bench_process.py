@@ -10,7 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from time import perf_counter, sleep
@@ -30,7 +30,7 @@ class Run(msgspec.Struct, frozen=True):
     output: bytes
 
 
-def run(command: Sequence[str], environment: dict[str, str]) -> Run:
+def run(command: list[str], environment: dict[str, str]) -> Run:
     """`command[0]` is a path."""
     with tempfile.NamedTemporaryFile(dir=MEMORY if MEMORY.is_dir() else None) as output:
         files = [
@@ -45,7 +45,7 @@ def run(command: Sequence[str], environment: dict[str, str]) -> Run:
         return Run(took_ms, os.waitstatus_to_exitcode(status), output.read())
 
 
-def times(commands: Iterable[Sequence[str]], environment: dict[str, str]) -> list[float]:
+def times(commands: Iterable[list[str]], environment: dict[str, str]) -> list[float]:
     """Of each command in ms, 20 ms apart. Stops the program where one fails."""
     found = []
     for command in commands:

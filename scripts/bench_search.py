@@ -181,7 +181,8 @@ def unseen(store: Path) -> Iterator[str]:
         words = [word for word in chance.choice(texts).split() if word.isalpha() and word.isascii()]
         first = chance.randrange(max(1, len(words) - QUERY_TOKENS))
         run_of_words = words[first : first + QUERY_TOKENS]
-        word_of_token = tokenizer.encode(" ".join(run_of_words), add_special_tokens=False).word_ids
+        encoded = tokenizer.encode(" ".join(run_of_words), add_special_tokens=False)
+        word_of_token = [word for word in encoded.word_ids if word is not None]
         if word_of_token[OWN_TOKENS - 1 : OWN_TOKENS] == word_of_token[OWN_TOKENS : OWN_TOKENS + 1]:
             continue  # too short, or a word would be cut
         query = " ".join(run_of_words[: word_of_token[OWN_TOKENS - 1] + 1])

@@ -29,6 +29,7 @@ from index.lexical import LexicalHits
 from index.store import Reader, reading
 from kb.confidence import confidence, evidence
 from kb.ranking import Ranking
+from kb.retrieve import Mode
 from kb.search import Request, Searcher
 from kb.settings import Settings
 from kb.wire_search import CONFIDENCES
@@ -100,7 +101,7 @@ THINGS = [
 
 
 SORTS = ("own", "left out", "phrase", "foreign", "nonsense")
-MODES = ("hybrid", "semantic")
+MODES: tuple[Mode, ...] = ("hybrid", "semantic")
 WORD = re.compile(r"[A-Za-z][a-z]{3,}")
 
 

@@ -15,11 +15,12 @@ import msgspec
 
 from kb.add import Silent, add_paths
 from kb.candidates import Request as AddRequest
+from kb.retrieve import Mode
 from kb.search import Request, search
 from kb.settings import Settings
 
 COLLECTION = Path(__file__).resolve().parents[2] / "shared" / "data" / "ir" / "qmd_eval"
-MODES = ("keyword", "semantic", "hybrid")
+MODES: tuple[Mode, ...] = ("keyword", "semantic", "hybrid")
 
 
 class Question(msgspec.Struct):
@@ -40,7 +41,7 @@ def expected() -> dict[str, set[str]]:
     return right
 
 
-def files_in_order(data_dir: Path, query: str, mode: str) -> Iterator[str]:
+def files_in_order(data_dir: Path, query: str, mode: Mode) -> Iterator[str]:
     request = Request(query=query, top=50, mode=mode, group=True)
     [answer] = search(data_dir, Settings(), [request])
     return (Path(hit.source.path or "").name for hit in answer.results)

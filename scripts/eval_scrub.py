@@ -80,7 +80,7 @@ def recall(scan: Scanner) -> tuple[float, float]:
     """Of vendors' tokens in prose, and of labelled values, addresses and phrases."""
     from planted import Planter
 
-    found = {True: [], False: []}
+    found: dict[bool, list[bool]] = {True: [], False: []}
     for seed in SEEDS:
         planter = Planter(seed)
         for is_shape, planted in ((True, planter.of_shape()), (False, planter.others())):

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ir_collections import Collection, is_tuning
 from ir_stores import Store, store_of
 
+from index.lexical import Lexical
 from index.query import parse
 from index.store import reading
 from kb import measures
@@ -106,7 +107,7 @@ def arrays(
         )
 
 
-def shares(lexical, texts: Sequence[str], chunk_ids: npt.NDArray[np.int64]) -> Floats:
+def shares(lexical: Lexical, texts: Sequence[str], chunk_ids: npt.NDArray[np.int64]) -> Floats:
     found = np.zeros((len(texts), len(chunk_ids)), np.float32)
     for row, text in enumerate(texts):
         hits = lexical.search(parse(text), len(chunk_ids))

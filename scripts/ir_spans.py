@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import msgspec
 from ir_collections import FOLDER, Collection
@@ -51,7 +52,7 @@ def scored_spans() -> Scored:
     return arrays(NAME, store, known, grades=[found for found in grades if found], owner_of=str)
 
 
-def _passages(data_dir) -> Iterator[tuple[str, set[tuple[str, str]]]]:
+def _passages(data_dir: Path) -> Iterator[tuple[str, set[tuple[str, str]]]]:
     with reading(data_dir) as reader:
         for chunk_id, text in reader.connection.execute("SELECT id, text FROM chunks"):
             yield str(chunk_id), _pairs(text)

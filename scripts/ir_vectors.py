@@ -12,7 +12,7 @@ from ir_scores import Floats
 from ir_stores import CACHE
 
 from index.vectors import text_hash
-from kb.model import choose
+from kb.model import Embedder, choose
 from kb.settings import Settings
 
 AT_ONCE = 256
@@ -47,7 +47,7 @@ def queries_embedded(texts: Sequence[str]) -> Floats:
     return np.stack([embedder.embed_query(text) for text in texts])
 
 
-def _embed(kept: sqlite3.Connection, new: dict[bytes, str], embedder) -> None:
+def _embed(kept: sqlite3.Connection, new: dict[bytes, str], embedder: Embedder) -> None:
     waiting = list(new.items())
     for first in range(0, len(waiting), AT_ONCE):
         part = waiting[first : first + AT_ONCE]

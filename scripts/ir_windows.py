@@ -17,8 +17,9 @@ from ir_scores import Floats
 from ir_stores import CACHE
 
 from index.vectors import text_hash
-from kb.model import choose
-from kb.settings import Settings
+from models.embedder import Embedder
+from models.known import DEFAULT_MODEL
+from models.locate import locate
 from models.session import batches, padded
 
 BLOCK = 8
@@ -34,7 +35,8 @@ def windows(blocks: Floats, tokens: int, overlap: int) -> Floats:
     count = 1 + math.ceil((len(blocks) - size) / least)
     starts = np.linspace(0, len(blocks) - size, count).round().astype(int)
     sums = np.stack([blocks[start : start + size].sum(axis=0) for start in starts])
-    return sums / np.linalg.norm(sums, axis=1, keepdims=True)
+    rows: Floats = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+    return rows
 
 
 def blocks_of(texts: Sequence[str]) -> list[Floats]:
@@ -48,12 +50,12 @@ def blocks_of(texts: Sequence[str]) -> list[Floats]:
             print(f"embedding {len(new)} texts ...", file=sys.stderr)
             _keep(kept, new)
         sums = [kept.execute("SELECT sums FROM blocks WHERE text_hash = ?", (value,)).fetchone()[0] for value in hashes]
-    dim = choose(Settings().embedding, None).spec.dim
+    dim = locate(DEFAULT_MODEL).spec.dim
     return [np.frombuffer(blob, "<f2").astype(np.float32).reshape(-1, dim) for blob in sums]
 
 
 def _keep(kept: sqlite3.Connection, new: dict[bytes, str]) -> None:
-    embedder = choose(Settings().embedding, None).load(CACHE)
+    embedder = Embedder.load(locate(DEFAULT_MODEL))
     waiting = sorted(new.items(), key=lambda item: len(item[1]))
     for part in (waiting[first : first + AT_ONCE] for first in range(0, len(waiting), AT_ONCE)):
         tokens = [found.ids for found in embedder._tokenizer.encode_batch_fast([text for _, text in part])]  # noqa: SLF001  to look inside is the purpose

@@ -50,13 +50,13 @@ def licence_of(name: str, before: str | None) -> str:
         said = metadata(name)
     except PackageNotFoundError:
         return NOT_SAID.get(name) or before or "unknown"
-    if expression := said.get("License-Expression"):
+    if expression := "".join(said.get_all("License-Expression") or ()):
         return expression
     classifiers = [
         line.rpartition(" :: ")[2] for line in said.get_all("Classifier") or () if line.startswith("License ::")
     ]
     names = [licence for licence in classifiers if licence != "OSI Approved"]
-    field = " ".join((said.get("License") or "").split())
+    field = " ".join("".join(said.get_all("License") or ()).split())
     if field and len(field) <= LONGEST and field.upper() != "UNKNOWN":
         return field
     return "; ".join(names) or NOT_SAID.get(name) or "unknown"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pymupdf
 from docx import Document
+from docx.document import Document as DocxDocument
 from openpyxl import Workbook
 from openpyxl.styles import Font
 from PIL import Image, ImageDraw, ImageFont
@@ -59,10 +60,10 @@ def make_docx(path: Path) -> None:
             add_table(document, [row.removeprefix("|").split("|") for row in block.splitlines()])
         else:
             document.add_paragraph(block.replace("\n", " "))
-    document.save(path)
+    document.save(str(path))
 
 
-def add_table(document: Document, rows: list[list[str]]) -> None:
+def add_table(document: DocxDocument, rows: list[list[str]]) -> None:
     table = document.add_table(rows=0, cols=len(rows[0]), style="Table Grid")
     for row in rows:
         for cell, text in zip(table.add_row().cells, row, strict=True):
@@ -90,7 +91,7 @@ def make_pptx(path: Path) -> None:
         slide.shapes.title.text = texts["title"]
         slide.placeholders[1].text = "\n".join(texts["lines"])
         slide.notes_slide.notes_text_frame.text = texts["note"]
-    deck.save(path)
+    deck.save(str(path))
 
 
 def make_pdf(path: Path) -> None:

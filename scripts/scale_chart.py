@@ -60,14 +60,14 @@ def panels_of(sizes: list[Measured], largest: Measured) -> list[Panel]:
             ("whole", "whole_s"),
         )
     ]
-    one = Line("one document", [(step.chunks_before / 1e3, step.whole_s * 1e3) for step in single])
+    alone = Line("one document", [(step.chunks_before / 1e3, step.whole_s * 1e3) for step in single])
     return [
         Panel("hybrid search above the embedding, keyword search, ms", [*line("hybrid", "above_ms"), *line("keyword", "keyword_ms")]),
         Panel("product with the top 100, and numpy's float32, ms", [*line("ours", "ours_ms"), *line("numpy", "numpy_ms")]),
         Panel("memory of the daemon, MB", [*line("resident", "resident_bytes", 1e-6), *line("of it shared", "shared_bytes", 1e-6)]),
         Panel("kb compact, a plain copy, s", [*line("compact", "compact_s"), *line("copy", "copy_s")]),
         Panel(f"us a chunk appended, {largest.rows:,} x {largest.dims}", grown),
-        Panel("ms to append one document", [one]),
+        Panel("ms to append one document", [alone]),
     ]  # fmt: skip
 
 

@@ -209,8 +209,8 @@ def write_wide_model(small: ModelFiles, folder: Path, times: int) -> None:
     shutil.copyfile(small.tokenizer, folder / "tokenizer.json")
     dim = small.spec.dim * times
     config = {"hidden_size": dim, "max_position_embeddings": 512, "model_type": "bert"}
-    for name, content in (("config.json", config), ("sentence_bert_config.json", {"max_seq_length": 256})):
-        (folder / name).write_bytes(msgspec.json.encode(content))
+    for name, said in (("config.json", config), ("sentence_bert_config.json", {"max_seq_length": 256})):
+        (folder / name).write_bytes(msgspec.json.encode(said))
     pooling = {"word_embedding_dimension": dim, "pooling_mode_mean_tokens": True}
     (folder / "1_Pooling").mkdir(exist_ok=True)
     (folder / "1_Pooling" / "config.json").write_bytes(msgspec.json.encode(pooling))

@@ -34,6 +34,16 @@ def test_a_script_stops_at_the_first_failure(name):
     assert "\nset -euo pipefail\n" in (ROOT / name).read_text(encoding="utf-8")
 
 
+def test_the_types_of_every_program_are_checked():
+    """A folder stands for its modules alone: a program without a suffix has to be named."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
+    plain = [path for path in (ROOT / "scripts").iterdir() if path.is_file() and not path.suffix]
+    programs = {f"scripts/{path.name}" for path in plain if b"python" in path.read_bytes().partition(b"\n")[0]}
+
+    assert programs
+    assert programs | {"scripts"} <= set(settings["files"])
+
+
 def test_a_python_that_is_too_old_is_refused_with_what_to_do(tmp_path):
     """A stand-in says it is 3.9; nothing is made."""
     old = tmp_path / "python3.9"

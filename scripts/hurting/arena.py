@@ -20,7 +20,7 @@ from crash_scenarios import SCENARIOS, prepare
 
 import kb.add
 from hurting.syscalls import CHANGES, Action, Kind, arm
-from index import store
+from index import database, store
 
 MEMORY_DISK = Path("/dev/shm")
 """A killed process loses nothing that it wrote, synced or not, so the disk need not be a slow one."""
@@ -55,9 +55,12 @@ class Promised:
                 return answer
 
         def watched(*arguments: Any, **options: Any) -> sqlite3.Connection:
-            return connect(*arguments, **{"factory": Watched, **options})  # a reader has one of its own
+            # A reader has a factory of its own.
+            opened: sqlite3.Connection = connect(*arguments, **{"factory": Watched, **options})
+            return opened
 
-        sqlite3.connect = watched
+        module: Any = sqlite3  # whose `connect` has more forms than `watched` spells out
+        module.connect = watched
 
 
 class Arena:
@@ -104,7 +107,7 @@ class Arena:
                 yield f"transaction {self.promised.number} was committed, and there is no store"
             return
         with store.reading(self.trial) as reader:
-            found = store.database.head(reader.connection).seq
+            found = database.head(reader.connection).seq
         if found < self.promised.number:
             yield f"transaction {self.promised.number} was committed, the store is at {found}"
 

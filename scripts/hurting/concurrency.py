@@ -215,7 +215,8 @@ def judge(folder: Path) -> int:
         if kind == "change":
             changes.append(Change(*values))
         elif kind == "read":
-            reads.append(Read(*values[:4], by=f"{by} {values[4]}"))
+            word, seen, called, answered, way = values
+            reads.append(Read(word, seen, called, answered, f"{by} {way}"))
         elif kind == "error":
             faults.append(f"{by}: {values[0]}")
     faults += unexplained(changes, reads)
@@ -250,7 +251,8 @@ def main(words: list[str]) -> int:
         model = tiny_model.write_model(folder / "model")
         os.environ |= {"KB_DATA_DIR": str(folder / "store"), "KB_MODEL": str(model), "KB_DAEMON": "on"}
         with KnowledgeBase.open(folder / "store") as kb:
-            kb.remove(kb.add_note("the first, so that there is a store").documents[0].document_id)
+            kb.add_note("the first, so that there is a store")
+            kb.remove(kb.list().documents[0].document_id)
         when = arguments.seed, monotonic() + arguments.minutes * MINUTE_S, arguments.busy
         context = get_context("spawn")
         running = [

@@ -133,6 +133,13 @@ def stream_bomb() -> bytes:
     )
 
 
+def entities(kind: str, make: Callable[[bytes], bytes], address: str) -> Iterator[Case]:
+    """`make`: a file of this kind with that at its head."""
+    becomes = ANY if kind == "html" else REFUSED
+    yield Case(f"laughs.{kind}", lambda: make(laughs()), becomes)
+    yield Case(f"fetches.{kind}", lambda: make(fetching(address)), becomes)
+
+
 def cases(address: str) -> Iterator[Case]:
     """`address`: of a server that must not be asked."""
     yield Case("zeros.docx", lambda: word(b"<w:p>" + bytes(40 * MB)), REFUSED)
@@ -147,8 +154,7 @@ def cases(address: str) -> Iterator[Case]:
         ("epub", book),
         ("html", page),
     ):
-        yield Case(f"laughs.{kind}", lambda make=make: make(laughs()), ANY if kind == "html" else REFUSED)
-        yield Case(f"fetches.{kind}", lambda make=make: make(fetching(address)), ANY if kind == "html" else REFUSED)
+        yield from entities(kind, make, address)
     yield Case("loads.html", loading(address).encode, ANY)
     yield Case("deep.json", lambda: b"[" * 500_000 + b"]" * 500_000, REFUSED)
     yield Case("deep.ipynb", lambda: b'{"cells":' + b"[" * 500_000 + b"]" * 500_000 + b"}", REFUSED)

@@ -32,7 +32,8 @@ from hurting.arena import load, quick_folder
 from hurting.mutating import MOST_BYTES_OF_TEXT, mutated
 from hurting.samples import Sample, samples
 from kb import reading
-from kb.chunk import MOST_CHARACTERS_A_TOKEN, plan_for
+from kb.chunk import plan_for
+from kb.chunk.context import MOST_CHARACTERS_A_TOKEN
 from kb.detect import detect, supported_types
 from kb.errors import KbError
 from kb.model import shipped_tokenizer

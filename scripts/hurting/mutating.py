@@ -154,7 +154,8 @@ def _tree_mutated(chances: Random, data: bytes) -> bytes:
     for _ in range(chances.choice((1, 1, 2, 5, 20))):
         elements = [element for element in root.iter() if isinstance(element.tag, str)]
         _element_mutated(chances, chances.choice(elements), elements)
-    return etree.tostring(root, xml_declaration=True, encoding="UTF-8")[:MOST_BYTES]
+    whole: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+    return whole[:MOST_BYTES]
 
 
 def _element_mutated(chances: Random, element: Any, elements: Sequence[Any]) -> None:
@@ -184,7 +185,7 @@ def _element_mutated(chances: Random, element: Any, elements: Sequence[Any]) -> 
             element.set(chances.choice([*element.attrib, *other.attrib, "val"]), chances.choice(texts))
 
 
-VALUES = (
+VALUES: tuple[Any, ...] = (
     None,
     True,
     0,

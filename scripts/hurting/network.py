@@ -24,8 +24,8 @@ def watched(command: list[str], folder: Path) -> tuple[int, list[str]]:
     """The exit code of a command, and each try to leave the machine. Its output goes where ours goes."""
     library, log = folder / "network.so", folder / "tries"
     if not library.exists():
-        compiled = ["cc", "-O2", "-fPIC", "-shared", f'-DNOTES="{log}"', "-o", library, SOURCE, "-ldl"]
-        subprocess.run(compiled, check=True)
+        notes = f'-DNOTES="{log}"'
+        subprocess.run(["cc", "-O2", "-fPIC", "-shared", notes, "-o", library, SOURCE, "-ldl"], check=True)
     environment = {**os.environ, "LD_PRELOAD": str(library)}
     code = subprocess.run(command, env=environment, check=False).returncode
     return code, log.read_text(errors="replace").splitlines() if log.exists() else []

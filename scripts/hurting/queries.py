@@ -227,8 +227,8 @@ class Asking:
         return process_time() - started
 
 
-def hits_of(answer: Any) -> Sequence[Any]:
-    return answer.fused if hasattr(answer, "fused") else answer.results
+def hits_of(answer: Any) -> list[Any]:
+    return list(answer.fused if hasattr(answer, "fused") else answer.results)
 
 
 def wrong(answer: Any, asked: Asked) -> str:

@@ -71,14 +71,20 @@ class Sample(NamedTuple):
         return self.name in SLOW
 
 
+def _type_of(name: str) -> str:
+    kind = "transcript" if name in {"session.jsonl", "chat.txt"} else type_of_name(Path(name))
+    if kind is None:
+        raise ValueError(f"{name} is of no type")
+    return kind
+
+
 def samples() -> dict[str, list[Sample]]:
     """Of each type its samples, in a settled order."""
     found: defaultdict[str, list[Sample]] = defaultdict(list)
     for name, text in TEXTS.items():
-        kind = "transcript" if name in {"session.jsonl", "chat.txt"} else type_of_name(Path(name))
-        found[kind].append(Sample(name, kind, text.encode()))
+        found[_type_of(name)].append(Sample(name, _type_of(name), text.encode()))
     for name, content in {**_office(), **_pages(), **_pictures()}.items():
-        found[type_of_name(Path(name))].append(Sample(name, type_of_name(Path(name)), content))
+        found[_type_of(name)].append(Sample(name, _type_of(name), content))
     for path in sorted(OPEN.rglob("*.*")):
         kind = type_of_name(path)
         if kind and 0 < path.stat().st_size <= MOST_BYTES.get(kind, MOST_BYTES_ELSE):

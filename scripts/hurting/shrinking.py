@@ -58,7 +58,7 @@ class Shrinking:
         fresh(self.data, self.trial)
         code, out, err = in_child(lambda: self._cut(at, size))
         found = [] if code in ENDS and not err else [f"it ended with {code}: {out[:500]} {err[-800:]}"]
-        return found + in_child(lambda: list(self._wrong()))
+        return [*found, *in_child(lambda: list(self._wrong()))]
 
     def _cut(self, at: int, size: int) -> tuple[int, str, str]:
         arm(self.killer, self.documents, Action.SHRINK, at, Kind.READ, shrunk_to=size)

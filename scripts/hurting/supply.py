@@ -41,7 +41,7 @@ def audit() -> Iterator[str]:
         print("audit: skipped, pip-audit is not installed (pip install pip-audit)")
         return
     for lock in LOCKS:
-        command = [program, "--require-hashes", "--disable-pip", "--format", "json", "--requirement", lock]
+        command = [program, "--require-hashes", "--disable-pip", "--format", "json", "--requirement", str(lock)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         try:
             found = json.loads(done.stdout)["dependencies"]

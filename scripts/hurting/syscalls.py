@@ -63,7 +63,7 @@ def why_not() -> str:
 
 def compiled(folder: Path) -> Path:
     killer = folder / "killer.so"
-    command = ["cc", "-O2", "-fPIC", "-shared", "-o", killer, SOURCE]
+    command = ["cc", "-O2", "-fPIC", "-shared", "-o", str(killer), str(SOURCE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)

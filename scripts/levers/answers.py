@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain, zip_longest
 
 import msgspec
@@ -44,7 +45,7 @@ def _page(one: Scored, row: int, ranking: Sequence[int]) -> float:
 def queries(table: Table) -> None:
     """Two questions at once, where the answers of both are wanted; and one question in two halves."""
     for label, way in WAYS.items():
-        table.figures(f"two questions: {label}", lambda one, way=way: _two(one, way))
+        table.figures(f"two questions: {label}", partial(_two, way=way))
     halves = {one.name: (part(one, 0), part(one, 1)) for one in table.collections}
     table.row("whole question", hybrid)
     for label, way in WAYS.items():

@@ -47,7 +47,13 @@ def passages(one: Scored) -> list[Passage]:
 
 
 def cosines(one: Scored, vectors: Floats) -> Floats:
-    return np.maximum(one.query_vectors @ vectors.T, 0)
+    found: Floats = np.maximum(one.query_vectors @ vectors.T, 0)
+    return found
+
+
+def both(table: Table, label: str, meaning: dict[str, Floats]) -> None:
+    table.row(f"{label}: semantic", lambda one: by(meaning[one.name]))
+    table.row(f"{label}: hybrid", lambda one: hybrid(one, meaning=meaning[one.name]))
 
 
 def in_place(found: list[Passage], weight: float) -> Floats:
@@ -62,11 +68,13 @@ def neighbours(table: Table) -> None:
     found = {one.name: passages(one) for one in table.collections}
     for weight in (0.0, 0.1, 0.15, 0.2, 0.3, 0.5):
         rows = {one.name: cosines(one, in_place(found[one.name], weight)) for one in table.collections}
-        table.row(f"{weight} of each: semantic", lambda one, rows=rows: by(rows[one.name]))
-        table.row(f"{weight} of each: hybrid", lambda one, rows=rows: hybrid(one, meaning=rows[one.name]))
+        both(table, f"{weight} of each", rows)
     for weight in (0.2, 0.35, 0.5):
-        rows = {one.name: cosines(one, with_document(found[one.name], weight)) for one in table.collections}
-        table.row(f"{weight} of the document: hybrid", lambda one, rows=rows: hybrid(one, meaning=rows[one.name]))
+
+        def ranking(one: Scored, weight: float = weight) -> Ranking:
+            return hybrid(one, meaning=cosines(one, with_document(found[one.name], weight)))
+
+        table.row(f"{weight} of the document: hybrid", ranking)
 
 
 def with_document(found: list[Passage], weight: float) -> Floats:
@@ -76,7 +84,8 @@ def with_document(found: list[Passage], weight: float) -> Floats:
     np.add.at(means, numbers, vectors)
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     mixed = (1 - weight) * vectors + weight * means[numbers]
-    return mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+    rows: Floats = mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+    return rows
 
 
 def windows(table: Table) -> None:
@@ -85,10 +94,9 @@ def windows(table: Table) -> None:
     Windows are texts that are embedded again, as `embedding.windows` makes them; or parts of the whole's token vectors.
     """
     table.row("whole: hybrid", hybrid)
-    best = {one.name: best_of(one, embedded_windows(one, WORDS)) for one in table.collections}
     table.row(
         f"{WORDS} words, embedded: hybrid",
-        lambda one, best=best: hybrid(one, meaning=(one.cosines + best[one.name]) / 2),
+        lambda one: hybrid(one, meaning=0.5 * (one.cosines + best_of(one, embedded_windows(one, WORDS)))),
     )
     blocks = {one.name: blocks_of_first(one) for one in table.collections}
     for tokens, overlap in ((48, 0), (64, 0), (64, 32), (96, 0), (128, 0), (128, 64)):
@@ -151,8 +159,7 @@ def context(table: Table) -> None:
     }
     for label, form in forms.items():
         found = {one.name: cosines(one, again_embedded(passages(one), form)) for one in table.collections}
-        table.row(f"{label}: semantic", lambda one, found=found: by(found[one.name]))
-        table.row(f"{label}: hybrid", lambda one, found=found: hybrid(one, meaning=found[one.name]))
+        both(table, label, found)
 
 
 def again_embedded(found: list[Passage], form: Callable[[Passage], str]) -> Floats:

@@ -20,8 +20,12 @@ from index.store import reading
 def k1b(table: Table) -> None:
     """One field: title and text of each chunk."""
     counted = {one.name: OneField.of(one) for one in table.collections}
+
+    def row(k1: float, b: float) -> None:
+        table.row(f"k1 {k1} b {b}", lambda one: by(counted[one.name].scores(k1, b)))
+
     for k1, b in ((1.2, 0.75), (0.9, 0.4), (1.2, 0.4), (1.2, 0.6), (1.2, 0.9), (0.7, 0.5), (2.0, 0.75)):
-        table.row(f"k1 {k1} b {b}", lambda one, k1=k1, b=b: by(counted[one.name].scores(k1, b)))
+        row(k1, b)
 
 
 class OneField(NamedTuple):
@@ -49,9 +53,9 @@ class OneField(NamedTuple):
         entries = self.counts.tocoo()
         norm = k1 * (1 - b + b * lengths / lengths.mean())
         values = weights[entries.col] * entries.data * (k1 + 1) / (entries.data + norm[entries.row])
-        return (
-            self.asked @ sparse.csr_matrix((values, (entries.row, entries.col)), shape=self.counts.shape).T
-        ).toarray()
+        weighed = sparse.csr_matrix((values, (entries.row, entries.col)), shape=self.counts.shape)
+        found: Floats = (self.asked @ weighed.T).toarray()
+        return found
 
 
 def counted(texts: Iterable[Counter[str]], known: dict[str, int]) -> tuple[list[int], tuple[list[int], list[int]]]:

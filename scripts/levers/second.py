@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 from ir_scores import Floats, Scored, shares
@@ -20,12 +21,18 @@ def feedback(table: Table) -> None:
         for weight in (0.3, 0.6, 1.0):
             table.row(
                 f"Rocchio, {count} hits, {weight}",
-                lambda one, c=count, w=weight: hybrid(one, meaning=rocchio(one, c, w)),
+                partial(by_rocchio, count=count, weight=weight),
             )
     for count, weight in ((5, 0.2), (5, 0.5), (10, 0.2)):
-        table.row(
-            f"RM3, {count} hits, 10 words, {weight}", lambda one, c=count, w=weight: hybrid(one, words=rm3(one, c, w))
-        )
+        table.row(f"RM3, {count} hits, 10 words, {weight}", partial(by_rm3, count=count, weight=weight))
+
+
+def by_rocchio(one: Scored, count: int, weight: float) -> Ranking:
+    return hybrid(one, meaning=rocchio(one, count, weight))
+
+
+def by_rm3(one: Scored, count: int, weight: float) -> Ranking:
+    return hybrid(one, words=rm3(one, count, weight))
 
 
 def rocchio(one: Scored, count: int, weight: float) -> Floats:
@@ -33,7 +40,8 @@ def rocchio(one: Scored, count: int, weight: float) -> Floats:
     ranking = hybrid(one)
     means = np.stack([one.vectors[ranking(row)[:count]].mean(axis=0) for row in range(len(one.texts))])
     moved = one.query_vectors + weight * means
-    return np.maximum((moved / np.linalg.norm(moved, axis=1, keepdims=True)) @ one.vectors.T, 0)
+    found: Floats = np.maximum((moved / np.linalg.norm(moved, axis=1, keepdims=True)) @ one.vectors.T, 0)
+    return found
 
 
 def rm3(one: Scored, count: int, weight: float) -> Floats:
@@ -60,25 +68,27 @@ def stage(table: Table) -> None:
     names = dict.fromkeys(bm25.FIELD_WEIGHTS, 1e-06) | {"title": 1.0, "heading": 1.0}
     with changed((bm25, "FIELD_WEIGHTS", names)):
         titled = {one.name: asked_again(one) for one in table.collections}
+
+    def with_share(one: Scored, weight: float, more: dict[str, Floats]) -> Ranking:
+        return hybrid(one, words=one.shares + weight * more[one.name])
+
     table.row("as it is", hybrid)
     for weight in (0.05, 0.1, 0.2):
-        table.row(f"+ {weight} coverage", lambda one, w=weight: hybrid(one, words=one.shares + w * covered[one.name]))
-        table.row(
-            f"+ {weight} title and heading", lambda one, w=weight: hybrid(one, words=one.shares + w * titled[one.name])
-        )
+        table.row(f"+ {weight} coverage", partial(with_share, weight=weight, more=covered))
+        table.row(f"+ {weight} title and heading", partial(with_share, weight=weight, more=titled))
 
 
 def regularization(table: Table) -> None:
     """The hits most like a hit have a say in its score: upwards alone, or both ways."""
     table.row("none", lambda one: hybrid(one, lifted=0.0))
     for weight in (0.3, 0.5, 0.7):
-        table.row(f"{weight} upwards", lambda one, w=weight: hybrid(one, lifted=w))
+        table.row(f"{weight} upwards", partial(hybrid, lifted=weight))
     for count in (20, 40, 60, 200):
-        table.row(f"0.5 upwards, of {count} hits", lambda one, c=count: regularized(one, 0.5, 5, c))
+        table.row(f"0.5 upwards, of {count} hits", partial(regularized, weight=0.5, count=5, first=count))
     for alike in (3, 8, 10):
-        table.row(f"0.5 upwards, {alike} most alike", lambda one, a=alike: regularized(one, 0.5, a, 30))
+        table.row(f"0.5 upwards, {alike} most alike", partial(regularized, weight=0.5, count=alike, first=30))
     for weight in (0.2, 0.25, 0.3):
-        table.row(f"{weight} both ways", lambda one, w=weight: regularized(one, w, 5, 30, upwards=False))
+        table.row(f"{weight} both ways", partial(regularized, weight=weight, count=5, first=30, upwards=False))
 
 
 def regularized(one: Scored, weight: float, count: int, first: int, *, upwards: bool = True) -> Ranking:

@@ -60,6 +60,8 @@ class Model(msgspec.Struct, frozen=True):
     settings: Embedding = Embedding()
     endpoint: str = ""
     """Where its texts and queries are sent; empty: they stay on this machine."""
+    files: ModelFiles | None = None
+    """Where they were found; None if they are not here."""
 
     @property
     def built_with(self) -> BuiltWith:
@@ -84,7 +86,7 @@ class Model(msgspec.Struct, frozen=True):
             raise ModelMissing(self.missing)
         if self.endpoint:
             return provider.embedder(self.spec, self.settings, for_queries=for_queries)
-        files = msgspec.structs.replace(locate(self.spec.name), spec=self.spec)
+        files = msgspec.structs.replace(self.files or locate(self.spec.name), spec=self.spec)
         status = files.onnx.stat()
         state = status.st_ino, status.st_size, status.st_mtime_ns
         settings = self.settings
@@ -122,14 +124,15 @@ def choose(
             f"{wanted} is the model of a service, and embedding.provider is onnx.",
             f"Set embedding.provider to {service}, which sends all texts and queries there; or name another model.",
         )
-    missing = None
+    files = missing = None
     try:
         files = identified(locate(wanted), data_dir and data_dir / "run" / "model-folder.json")
         spec, tokenizer = files.spec, files.tokenizer
     except ModelMissing as error:
         missing = f"{error.message} {error.hint}"
         spec, tokenizer = _numbers(wanted, built), shipped_tokenizer()
-    return Model(spec.with_prefixes(settings.query_prefix, settings.passage_prefix), tokenizer, missing, settings)
+    spec = spec.with_prefixes(settings.query_prefix, settings.passage_prefix)
+    return Model(spec, tokenizer, missing, settings, files=files)
 
 
 def one_name(name: str) -> str:

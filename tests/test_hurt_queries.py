@@ -11,7 +11,7 @@ import kb.search
 import kb.together
 from index import bm25, filters, terms
 from index.query import MOST_WORDS, parse
-from kb import KnowledgeBase
+from kb import KnowledgeBase, explain
 
 HALF = "red \ud800"
 """Of a surrogate pair: JSON that an agent sends can hold it."""
@@ -150,6 +150,20 @@ def test_who_found_a_hit_is_told_of_hits_that_are_shown(book, calls):
     told = calls(kb.together, "FoundBy")
     assert len(book.search("red", also=["red red"], top=1).fused) == 1
     assert len(told) == 2
+
+
+def test_a_word_is_looked_for_once_in_what_hits_share(book, calls):
+    """Title and path of a document; each hit of the book has a heading and a text of its own, the page's heading is empty."""
+    looks = calls(explain.Asked, "is_in")
+    hits = book.search("red", top=9, per_document=9, explain=True, mode="keyword").results
+    short = {text for hit in hits for text in (hit.source.title, hit.source.heading, hit.source.path)}
+    assert len(looks) == len(hits) + len(short)
+
+
+def test_a_word_of_a_text_is_taken_apart_once(calls):
+    looks = calls(terms, "is_compound")
+    assert terms.identifiers("some_such_word " * 5) == " ".join(["some_such_word"] * 5)
+    assert len(looks) == 1
 
 
 def test_what_is_excluded_is_not_ranked(book, calls):

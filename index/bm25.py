@@ -14,7 +14,6 @@ import math
 from collections import Counter
 from collections.abc import Collection
 from functools import lru_cache
-from itertools import takewhile
 
 import msgspec
 import tantivy
@@ -31,6 +30,8 @@ K1 = 1.2
 # round. The sum of fields gave 0.658 over five collections where the best field with a tie breaker of 0.3 gave 0.654 and
 # without one 0.651, and a sum lets tantivy skip what cannot reach the top.
 FIELD_WEIGHTS = {BODY: 1.0, TITLE: 0.35, HEADING: 0.35, PATH: 0.15, IDENTIFIERS: 0.15}
+OF_A_TOKEN = sorted(FIELD_WEIGHTS)
+OF_A_RUN = [field for field in OF_A_TOKEN if field != IDENTIFIERS]
 WHOLE_WEIGHT = 1.0
 """An identifier as it is; relative, like the next two, to a plain word."""
 SPELLING_WEIGHT = 0.5
@@ -85,11 +86,20 @@ def plan(
     )
 
 
+def holding(
+    phrases: tuple[Phrase, ...], document_ids: Collection[int] | None, chunk_ids: Collection[int] = ()
+) -> Query:
+    """Every chunk that `plan` leaves out where these are excluded, among the same; all alike, since to score them is most of the work."""
+    query = Query.boolean_query([(Occur.Should, held) for phrase in phrases for held in _exclusions(phrase)])
+    return Query.const_score_query(_restricted(query, (), document_ids, chunk_ids), 0.0)
+
+
 class _Clauses:
     """The weighted alternatives of one query, and the sum of their bounds."""
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self.searcher = searcher
+        self.chunk_count = searcher.num_docs
         self.queries: list[Query] = []
         self.ceiling = 0.0
         self.unknown: list[str] = []
@@ -121,20 +131,30 @@ class _Clauses:
         return bool(name) and self._add(IDENTIFIERS, (name,), WHOLE_WEIGHT * count)
 
     def _add_everywhere(self, tokens: tuple[str, ...], weight: float, names: Collection[str] = ()) -> bool:
-        fields = FIELD_WEIGHTS if len(tokens) == 1 else FIELD_WEIGHTS.keys() - {IDENTIFIERS}
-        added = [self._add(field, tokens, weight * FIELD_WEIGHTS[field], names) for field in sorted(fields)]
+        fields = OF_A_TOKEN if len(tokens) == 1 else OF_A_RUN
+        added = [self._add(field, tokens, weight * FIELD_WEIGHTS[field], names) for field in fields]
         return any(added)
 
     def _add(self, field: str, tokens: tuple[str, ...], weight: float, names: Collection[str] = ()) -> bool:
         """A clause, unless the dictionary says that nothing can match it."""
-        frequencies = list(takewhile(bool, (self.searcher.doc_freq(field, token) for token in tokens)))
-        if not frequencies or len(frequencies) < len(tokens):
+        frequencies = self._frequencies(field, tokens)
+        if not frequencies:
             return False
         self.queries.append(_with_names(Query.boost_query(_sequence(field, tokens), weight), names))
         self.ceiling += weight * self._bound(frequencies)
         if field == BODY and len(tokens) == 1 and not names:
-            self._add_held(tokens[0], weight * HELD_WEIGHT * idf(frequencies[0], self.searcher.num_docs))
+            self._add_held(tokens[0], weight * HELD_WEIGHT * idf(frequencies[0], self.chunk_count))
         return True
+
+    def _frequencies(self, field: str, tokens: tuple[str, ...]) -> list[int]:
+        """In how many chunks each is; nothing where one is in none."""
+        found = []
+        for token in tokens:  # thousands are asked for of a pasted page
+            frequency = self.searcher.doc_freq(field, token)
+            if not frequency:
+                return []
+            found.append(frequency)
+        return found
 
     def _add_held(self, token: str, score: float) -> None:
         self.queries.append(Query.const_score_query(Query.term_query(SCHEMA, BODY, token), score))
@@ -154,7 +174,7 @@ class _Clauses:
 
     def _bound(self, frequencies: Collection[int]) -> float:
         """The least upper bound of BM25 for tokens (together, a phrase) found in so many chunks."""
-        return (K1 + 1) * sum(idf(frequency, self.searcher.num_docs) for frequency in frequencies)
+        return (K1 + 1) * sum(idf(frequency, self.chunk_count) for frequency in frequencies)
 
 
 def idf(frequency: int, chunk_count: int) -> float:
@@ -215,8 +235,8 @@ def _admitted(document_ids: Collection[int], chunk_ids: Collection[int]) -> Quer
 
 
 def _exclusions(phrase: Phrase) -> list[Query]:
-    """One for each field that may hold it; the body holds title and heading as well."""
+    """One for each field in which the phrase would find it; the body holds title and headings as well, but for what reaches from one to the next."""
     tokens = _tokens(phrase.text)
     names = [_name(symbol) for symbol in phrase.symbols]
-    fields = (BODY, PATH, IDENTIFIERS) if len(tokens) == 1 else (BODY, PATH)
+    fields = (BODY, PATH, IDENTIFIERS if len(tokens) == 1 else HEADING)
     return [_with_names(_sequence(field, tokens), names) for field in fields] if tokens else []

@@ -27,7 +27,7 @@ import tantivy
 from index import bm25, fields, watermark
 from index.errors import ProjectionDamaged
 from index.fields import LexicalDocument as LexicalDocument  # noqa: PLC0414  re-exported: the callers' one door
-from index.query import ParsedQuery
+from index.query import ParsedQuery, Phrase
 from index.watermark import Watermark
 
 WRITER_HEAP_BYTES = 30_000_000
@@ -143,6 +143,15 @@ class Lexical:
             total=total,
             unknown=plan.unknown,
         )
+
+    def holding(
+        self, phrases: tuple[Phrase, ...], document_ids: Collection[int] | None = None, chunk_ids: Collection[int] = ()
+    ) -> list[int]:
+        """The chunks, in no order, that hold any of the phrases, among the same as `search` takes. Raises LexicalDamaged."""
+        with _damage_reported(self.folder):
+            searcher = self._index.searcher()
+            query = bm25.holding(phrases, document_ids, chunk_ids)
+            return _chunk_ids(searcher, searcher.search(query, max(1, searcher.num_docs), count=False).hits)
 
     def count(self) -> int:
         """Chunks in the index."""

@@ -92,8 +92,10 @@ def parse(raw: str) -> ParsedQuery:
     excluded: list[Phrase] = []
     for piece in _PIECE.finditer(terms.normalise(raw.translate(_QUOTES))):
         exclusion = _EXCLUSION.fullmatch(piece["bare"] or "")
-        if piece["quoted"] is not None:
-            (excluded if piece["minus"] else phrases).extend(_phrase(piece["quoted"]))
+        if piece["minus"]:
+            excluded.extend(_phrase(piece["quoted"]))
+        elif piece["quoted"] is not None:
+            phrases.extend(_phrase(piece["quoted"]) if len(phrases) <= MOST_WORDS else ())
         elif exclusion:
             excluded.extend(_phrase(exclusion["word"]))
         else:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 # Blocks of the scripts written without spaces between words, and Hangul (see above).
 UNSPACED = (
@@ -61,6 +61,9 @@ def _compound(letter: str) -> str:
 
 LONGEST_IDENTIFIER = 128
 """Characters. A SHA-512 in hexadecimal is 128; what is longer is data, not a name."""
+
+WORDS_KEPT = 16_384
+"""Whose identifiers are not looked for again: texts share most of their words."""
 
 _ASCII_COMPOUND = re.compile(_compound(ASCII_LETTER))
 _SYMBOL = re.compile(r"[-_./\\@:+#]")
@@ -141,12 +144,16 @@ def identifiers(text: str) -> str:
     """The identifiers of a normalised text, separated by spaces: wholes, path segments, parts of CamelCase."""
     found: list[str] = []
     for word in compounds(text):
-        if is_compound(word) and len(word) <= LONGEST_IDENTIFIER:
+        if len(word) <= LONGEST_IDENTIFIER:
             found += _forms(word)
     return " ".join(found)
 
 
-def _forms(compound: str) -> list[str]:
+@lru_cache(maxsize=WORDS_KEPT)
+def _forms(compound: str) -> tuple[str, ...]:
+    """None of a plain word."""
+    if not is_compound(compound):
+        return ()
     forms = [compound]
     segments = [segment.strip(":") for segment in _PATH_SEPARATOR.split(compound)]
     if len(segments) > 1:
@@ -154,4 +161,4 @@ def _forms(compound: str) -> list[str]:
     forms += [name for name in _LANGUAGE_NAME.findall(compound) if name not in forms]
     for run in _ALNUM_RUN.findall(compound):
         forms += camel_parts(run)
-    return forms
+    return tuple(forms)

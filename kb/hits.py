@@ -15,7 +15,8 @@ from index.rows import ChunkRow, DocumentRow
 from kb.citing import by_ocr, heading_of, is_stale, lines_of, pages_of
 from kb.explain import Explainer
 from kb.ranking import Ranking
-from kb.wire_search import FoundBy, FusedHit, Hit, HitSource, ScoreBreakdown, SourceContext, TagContext
+from kb.together import Together
+from kb.wire_search import FusedHit, Hit, HitSource, ScoreBreakdown, SourceContext, TagContext
 
 ROWS_A_QUERY = 500
 """Chunks looked up in SQLite at once."""
@@ -80,7 +81,7 @@ def fused_hits_of(
     connection: sqlite3.Connection,
     page: Sequence[Scored],
     rankings: Sequence[Ranking],
-    found: Mapping[int, tuple[FoundBy, ...]],
+    found: Mapping[int, Together],
 ) -> list[FusedHit]:
     """The chunks of a page as hits of several queries."""
     return [
@@ -90,7 +91,7 @@ def fused_hits_of(
                 _most(ranking.shares.get(chunk.id) for ranking in rankings),
                 _most(ranking.cosines.get(chunk.id) for ranking in rankings),
             ),
-            text=chunk.text, source=source, tag_contexts=contexts, source_context=context, found_by=found[chunk.id],
+            text=chunk.text, source=source, tag_contexts=contexts, source_context=context, found_by=found[chunk.id].found_by,
         )
         for (chunk, _, score), (source, contexts, context) in zip(page, _cited(connection, page), strict=True)
     ]  # fmt: skip
@@ -106,18 +107,20 @@ def _cited(
         source_id: SourceContext(name=name, description=description)
         for source_id, (name, description) in sources.described(connection, of).items()
     }
+    once = {document.id: document for _, document, _ in page}.values()
+    stale = {document.id: is_stale(document) for document in once}
+    contexts = {
+        document.id: tuple(TagContext(tag=tag, description=described[tag]) for tag in document.tags if tag in described)
+        for document in once
+    }
     for chunk, document, _ in page:
         source = HitSource(
             document_id=document.id, title=document.title, path=document.source_path, type=document.doc_type,
             page=chunk.page, pages=pages_of(chunk), lines=lines_of(chunk), heading=heading_of(chunk), chunk_index=chunk.chunk_index,
-            total_chunks=document.chunk_count, tags=document.tags, stale=is_stale(document), ocr=by_ocr(chunk, document),
+            total_chunks=document.chunk_count, tags=document.tags, stale=stale[document.id], ocr=by_ocr(chunk, document),
             meta=meta.given(document.metadata),
         )  # fmt: skip
-        yield (
-            source,
-            tuple(TagContext(tag=tag, description=described[tag]) for tag in document.tags if tag in described),
-            None if document.source_id is None else named.get(document.source_id),
-        )
+        yield source, contexts[document.id], None if document.source_id is None else named.get(document.source_id)
 
 
 def _breakdown(share: float | None, cosine: float | None) -> ScoreBreakdown:

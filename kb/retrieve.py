@@ -18,7 +18,7 @@ from index.cores import leave_first_core
 from index.errors import ModelMismatch
 from index.filters import Admitted
 from index.lexical import LexicalDamaged, LexicalHits
-from index.query import ParsedQuery, parse
+from index.query import ParsedQuery, Phrase, parse
 from index.store import Reader
 from kb.fuse import Found, Knobs, fuse
 from kb.model import Model, choose
@@ -103,23 +103,27 @@ class Retriever:
         vector: Callable[[], Vector] | None,
         depth: int,
         admitted: Admitted | None,
+        allowed: Callable[[], Ids | None],
+        words: LexicalHits | None = None,
     ) -> Ranking:
-        """`vector` may be missing where the mode is `keyword`."""
+        """`vector` may be missing where the mode is `keyword`; `allowed` is what `self.allowed` says of the same.
+
+        `words`: all that there are by words, where a look less deep has come to their end.
+        """
         if vector is None:
             words = self._by_words(parsed, depth, admitted)
             return Ranking(ranked=list(zip(words.chunk_ids, words.shares, strict=True)), words=words, total=words.total)
-        matrix = self.reader.matrix()
-        allowed = self._allowed(parsed, admitted)
+        matrix, among = self.reader.matrix(), allowed()
         if mode == "semantic":
             with on_first_core():
-                nearest = self._nearest(matrix, vector(), depth, allowed)
+                nearest = self._nearest(matrix, vector(), depth, among)
             ranked = list(zip(nearest.chunk_ids, nearest.scores, strict=True))
             held = self._held(parsed, nearest.chunk_ids[:NEAREST_READ])
             return Ranking(ranked=ranked, nearest=ranked, held=held, among=nearest.total, total=nearest.total)
-        begun = _beside().submit(self.reader.lexical().search, parsed, depth, *_among(admitted))
-        by_words = cache(partial(self._by_words, parsed, depth, admitted, begun))
+        begun = None if words else _beside().submit(self.reader.lexical().search, parsed, depth, *_among(admitted))
+        by_words = cache(lambda: words or self._by_words(parsed, depth, admitted, begun))
         with on_first_core():
-            nearest = self._nearest(matrix, vector(), depth, allowed, lambda: by_words().chunk_ids)
+            nearest = self._nearest(matrix, vector(), depth, among, lambda: by_words().chunk_ids)
         return self._fused(by_words(), nearest, matrix)
 
     def _fused(self, words: LexicalHits, nearest: Nearest, matrix: Matrix) -> Ranking:
@@ -152,19 +156,24 @@ class Retriever:
         except LexicalDamaged:  # damage inside a segment shows only now
             return self.reader.rebuilt_lexical().search(parsed, limit, *among)
 
-    def _allowed(self, parsed: ParsedQuery, admitted: Admitted | None) -> Ids | None:
+    def allowed(self, parsed: ParsedQuery, admitted: Admitted | None) -> Ids | None:
         """The chunks that a vector may find, ascending: those admitted, without the words that are excluded."""
         allowed = None
         if admitted is not None:
             allowed = filters.chunk_ids(self.reader.connection, admitted.documents, admitted.chunks)
         if not parsed.excluded:
             return allowed
-        most = max(1, self.reader.lexical().count())
-        excluded = self._by_words(ParsedQuery(phrases=parsed.excluded), most, admitted)
         live = self.reader.matrix().chunk_ids if allowed is None else allowed
         import numpy as np
 
-        return np.setdiff1d(live, excluded.chunk_ids)
+        return np.setdiff1d(live, self._holding(parsed.excluded, admitted))
+
+    def _holding(self, phrases: tuple[Phrase, ...], admitted: Admitted | None) -> list[int]:
+        among = _among(admitted)
+        try:
+            return self.reader.lexical().holding(phrases, *among)
+        except LexicalDamaged:  # as below
+            return self.reader.rebuilt_lexical().holding(phrases, *among)
 
     def _nearest(
         self, matrix: Matrix, vector: Vector, limit: int, allowed: Ids | None, further: Further = tuple

@@ -6,6 +6,7 @@ Not here: how it is ranked (`kb.retrieve`), which hits are shown (`kb.hits`), ho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -21,12 +22,12 @@ from kb import rerank
 from kb.confidence import confidence
 from kb.errors import BadRequest
 from kb.explain import Explainer
-from kb.hits import chosen, fused_hits_of, hits_of
+from kb.hits import Scored, chosen, fused_hits_of, hits_of
 from kb.ranking import NOTHING, Ranking
 from kb.rerank import NotReranked
 from kb.retrieve import Mode, Retriever
 from kb.settings import Settings
-from kb.together import score_of, together
+from kb.together import together
 from kb.wire_search import Confidence, FusedHit, Hit, SearchAnswer, SearchAnswers
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class Searcher:
     def together(self, rankings: Sequence[Ranking], requests: Sequence[Request]) -> list[FusedHit]:
         """The hits of several requests as one list."""
         found = together([(ranking, request.min_score) for ranking, request in zip(rankings, requests, strict=True)])
-        scores = [(chunk_id, score_of(by)) for chunk_id, by in found.items()]
+        scores = [(chunk_id, one.score) for chunk_id, one in found.items()]
         first = requests[0]
         with self.reader.moment():
             connection = self.reader.connection
@@ -167,9 +168,8 @@ class Searcher:
         ranked = [(chunk_id, hit.score) for chunk_id, hit in blended.items()]
         ranking = msgspec.structs.replace(look.ranking, ranked=ranked, blended=blended)
         with self.reader.moment():
-            return msgspec.structs.replace(
-                look, ranking=ranking, hits=self._hits(ranking, request, look.mode, look.parsed)
-            )
+            hits = self._hits(self._page(ranking, request), ranking, request, look.mode, look.parsed)
+        return msgspec.structs.replace(look, ranking=ranking, hits=hits)
 
     def _best(
         self,
@@ -183,19 +183,26 @@ class Searcher:
         if parsed.is_only_exclusions or (admitted is not None and not admitted):
             return NOTHING, []
         depth = max(CANDIDATES, request.top * 2)
+        allowed = cache(partial(self.retriever.allowed, parsed, admitted))
+        words = None
         while True:
-            ranking = self.retriever.rank(mode, parsed, vector, depth, admitted)
-            hits = self._hits(ranking, request, mode, parsed)
+            ranking = self.retriever.rank(mode, parsed, vector, depth, admitted, allowed, words)
+            page = self._page(ranking, request)
             exhausted = len(ranking.ranked) < depth or ranking.ranked[-1][1] < request.min_score
-            if exhausted or request.limit is None or len(hits) >= request.top:
-                return ranking, hits
+            if exhausted or request.limit is None or len(page) >= request.top:
+                return ranking, self._hits(page, ranking, request, mode, parsed)
+            words = ranking.words if len(ranking.words.chunk_ids) < depth else None
             depth *= DEEPER
 
-    def _hits(self, ranking: Ranking, request: Request, mode: Mode, parsed: ParsedQuery) -> list[Hit]:
-        connection = self.reader.connection
-        page = chosen(connection, ranking.at_least(request.min_score), request.top, request.limit)
+    def _page(self, ranking: Ranking, request: Request) -> list[Scored]:
+        return chosen(self.reader.connection, ranking.at_least(request.min_score), request.top, request.limit)
+
+    def _hits(
+        self, page: Sequence[Scored], ranking: Ranking, request: Request, mode: Mode, parsed: ParsedQuery
+    ) -> list[Hit]:
         fusion = self.settings.search.fusion if mode == "hybrid" else mode
-        return hits_of(connection, page, ranking, Explainer(ranking, parsed, fusion) if request.explain else None)
+        explainer = Explainer(ranking, parsed, fusion) if request.explain else None
+        return hits_of(self.reader.connection, page, ranking, explainer)
 
 
 def _passage(chunk: ChunkRow) -> str:

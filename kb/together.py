@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import itemgetter
+from typing import NamedTuple
 
 from kb.ranking import Ranking
 from kb.wire_search import FoundBy
@@ -20,25 +22,36 @@ DIGITS = 9
 """More than scores have, so that the parts add up to the score in all of its digits."""
 
 
-def together(rankings: Sequence[tuple[Ranking, float]]) -> dict[int, tuple[FoundBy, ...]]:
-    """Who found each hit, best first, ties by id. Beside each ranking the score from which a hit counts."""
+class Together(NamedTuple):
+    """A hit of several queries. Plain values: thousands are ranked where ten are shown."""
+
+    score: float
+    parts: tuple[tuple[int, int, float], ...]
+    """Query, rank there, contribution to the score."""
+
+    @property
+    def found_by(self) -> tuple[FoundBy, ...]:
+        return tuple(FoundBy(query=query, rank=rank, contribution=part) for query, rank, part in self.parts)
+
+
+def together(rankings: Sequence[tuple[Ranking, float]]) -> dict[int, Together]:
+    """Every hit, best first, ties by id. Beside each ranking the score from which a hit counts."""
     found: defaultdict[int, list[tuple[int, int, float]]] = defaultdict(list)
     for query, (ranking, min_score) in enumerate(rankings):
         for rank, (chunk_id, score) in enumerate(ranking.at_least(min_score), start=1):
             found[chunk_id].append((query, rank, score))
-    parted = {chunk_id: _parts(by, len(rankings)) for chunk_id, by in found.items()}
-    return dict(sorted(parted.items(), key=lambda item: (-score_of(item[1]), item[0])))
+    first, rest = (BEST, (1 - BEST) / (len(rankings) - 1)) if len(rankings) > 1 else (1.0, 0.0)
+    parted = {chunk_id: _parted(by, first, rest) for chunk_id, by in found.items()}
+    order = sorted([(-hit.score, chunk_id) for chunk_id, hit in parted.items()])
+    return {chunk_id: parted[chunk_id] for _, chunk_id in order}
 
 
-def score_of(found_by: Sequence[FoundBy]) -> float:
-    return sum(by.contribution for by in found_by)
-
-
-def _parts(by: Sequence[tuple[int, int, float]], queries: int) -> tuple[FoundBy, ...]:
-    """What each of `by` (query, rank, score) contributes to a hit's score."""
-    best = max(by, key=lambda one: one[2])
-    first, rest = (BEST, (1 - BEST) / (queries - 1)) if queries > 1 else (1.0, 0.0)
-    return tuple(
-        FoundBy(query=one[0], rank=one[1], contribution=round(one[2] * (first if one is best else rest), DIGITS))
-        for one in by
-    )
+def _parted(by: list[tuple[int, int, float]], first: float, rest: float) -> Together:
+    """Of the best score of `by` (query, rank, score) the share `first`, of each other one `rest`."""
+    if len(by) == 1:
+        query, rank, score = by[0]
+        part = round(score * first, DIGITS)
+        return Together(part, ((query, rank, part),))
+    best = max(by, key=itemgetter(2))
+    parts = tuple((one[0], one[1], round(one[2] * (first if one is best else rest), DIGITS)) for one in by)
+    return Together(sum(part for _, _, part in parts), parts)

@@ -6,7 +6,12 @@ import msgspec
 import pytest
 from hurting import queries
 
-from kb import KnowledgeBase
+import kb.hits
+import kb.search
+import kb.together
+from index import bm25, filters, terms
+from index.query import MOST_WORDS, parse
+from kb import KnowledgeBase, explain
 
 HALF = "red \ud800"
 """Of a surrogate pair: JSON that an agent sends can hold it."""
@@ -79,3 +84,97 @@ def test_what_is_slow_each_time_is_a_fault(folder, capsys, monkeypatch):
 
     assert asking.faults == 1
     assert "seed" in capsys.readouterr().out
+
+
+# What made queries slow
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Counts the calls of a function, by where it is called from."""
+
+    def count(place, name):
+        made, function = [], getattr(place, name)
+
+        def counted(*arguments, **options):
+            made.append(arguments)
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(place, name, counted)
+        return made
+
+    return count
+
+
+@pytest.fixture
+def book(tmp_path, roomy_folder, monkeypatch):
+    """A book of eight passages and a page, all of them of red."""
+    monkeypatch.setenv("KB_MODEL", str(roomy_folder))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/book.md").write_text("\n\n".join(f"# Part {number}\n\n{'red ' * 60}" for number in range(8)))
+    (tmp_path / "docs/page.md").write_text("a page of red and other colours, which are not told of here")
+    with KnowledgeBase.open(tmp_path / "store") as store:
+        store.add(tmp_path / "docs", recursive=True, tags=["new"])
+        yield store
+
+
+def test_who_looks_deeper_makes_hits_once(book, calls, monkeypatch):
+    """And asks once which chunks may be found."""
+    monkeypatch.setattr(kb.search, "CANDIDATES", 2)
+    ranked, made = calls(kb.search.Retriever, "rank"), calls(kb.search, "hits_of")
+    allowed = calls(filters, "chunk_ids")
+
+    found = book.search("red", top=2, group=True, tags=["new"], explain=True)
+
+    assert len(found.results) == 2
+    assert len(ranked) > 1
+    assert len(made) == len(allowed) == 1
+
+
+def test_who_looks_deeper_takes_the_words_of_before_where_no_more_hold_them(book, calls, monkeypatch):
+    monkeypatch.setattr(kb.search, "CANDIDATES", 2)
+    ranked, searched = calls(kb.search.Retriever, "rank"), calls(bm25, "plan")
+
+    assert len(book.search('"Part 3" -colours', top=2, group=True).results) == 1
+    assert len(ranked) > 1
+    assert len(searched) == 1
+
+
+def test_the_file_of_a_document_is_looked_at_once_for_all_of_its_hits(book, calls):
+    looks = calls(kb.hits, "is_stale")
+    assert len(book.search("red", top=9, per_document=9).results) == 9
+    assert len(looks) == 2
+
+
+def test_who_found_a_hit_is_told_of_hits_that_are_shown(book, calls):
+    told = calls(kb.together, "FoundBy")
+    assert len(book.search("red", also=["red red"], top=1).fused) == 1
+    assert len(told) == 2
+
+
+def test_a_word_is_looked_for_once_in_what_hits_share(book, calls):
+    """Title and path of a document; each hit of the book has a heading and a text of its own, the page's heading is empty."""
+    looks = calls(explain.Asked, "is_in")
+    hits = book.search("red", top=9, per_document=9, explain=True, mode="keyword").results
+    short = {text for hit in hits for text in (hit.source.title, hit.source.heading, hit.source.path)}
+    assert len(looks) == len(hits) + len(short)
+
+
+def test_a_word_of_a_text_is_taken_apart_once(calls):
+    looks = calls(terms, "is_compound")
+    assert terms.identifiers("some_such_word " * 5) == " ".join(["some_such_word"] * 5)
+    assert len(looks) == 1
+
+
+def test_what_is_excluded_is_not_ranked(book, calls):
+    """To score it was most of the work of a search by meaning that excludes many words. The one that is left is for the confidence."""
+    planned = calls(bm25, "plan")
+    assert len(book.search("red -colours", mode="semantic").results) == 8
+    assert [plan[0].excluded for plan in planned] == [parse("-colours").excluded]
+
+
+def test_phrases_beyond_those_that_are_searched_are_not_read(calls):
+    reads = calls(terms, "words")
+    parsed = parse('"red green" ' * (2 * MOST_WORDS))
+    assert len(reads) == MOST_WORDS + 1
+    assert parsed.is_cut

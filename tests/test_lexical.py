@@ -233,6 +233,31 @@ def test_exclusion_holds_for_words_phrases_and_identifiers(index_of):
     assert index.search(parse("-red"), 10) == NO_HITS
 
 
+def test_what_a_phrase_finds_in_any_field_is_what_it_excludes(index_of):
+    """Also where it reaches from one heading to the next, which the body holds apart."""
+    index = index_of(
+        chunk(1, "cat", heading="red > dog"),
+        chunk(2, "cat", title="red dog"),
+        chunk(3, "cat", path="red/dog.md"),
+        chunk(4, "cat red dog"),
+        chunk(5, "cat dog red"),
+    )
+    assert set(found(index, '"red dog"')) == {1, 2, 3, 4}
+    assert found(index, 'cat -"red dog"') == [5]
+
+
+@pytest.mark.parametrize("excluded", ['-"red dog"', "-red", "-C++", '-server -"red dog"', '-"!"'])
+def test_what_holds_a_phrase_is_what_is_left_out(index_of, excluded):
+    """And among the same documents and chunks."""
+    index = index_of(chunk(1, "cat red dog"), chunk(2, "cat C++"), chunk(3, "cat ServerError"), chunk(4, "cat dog red"))
+    phrases = parse(excluded).excluded
+
+    for among in ((None, ()), (frozenset({1}), ()), (frozenset(), (2, 4))):
+        there = set(index.search(parse("cat"), 10, *among).chunk_ids)
+        left = set(index.search(parse(f"cat {excluded}"), 10, *among).chunk_ids)
+        assert set(index.holding(phrases, *among)) == there - left
+
+
 @pytest.fixture(scope="module")
 def small_index(tmp_path_factory):
     index = Lexical.open_or_create(tmp_path_factory.mktemp("any") / "lexical")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb.ranking import Ranking
-from kb.together import BEST, score_of, together
+from kb.together import BEST, together
 
 SCORES = st.dictionaries(st.integers(1, 9), st.floats(0, 1), max_size=9)
 
@@ -31,12 +31,12 @@ def test_of_two_that_answer_one_question_the_one_that_the_other_finds_too_is_fir
 
 def test_one_query_is_its_own_list():
     found = together([ranking({1: 0.3, 2: 0.8})])
-    assert {chunk_id: score_of(by) for chunk_id, by in found.items()} == {2: 0.8, 1: 0.3}
+    assert {chunk_id: hit.score for chunk_id, hit in found.items()} == {2: 0.8, 1: 0.3}
 
 
 def test_a_query_asked_twice_changes_no_order_and_no_score():
     once = {1: 0.3, 2: 0.8}
-    assert {chunk_id: score_of(by) for chunk_id, by in together([ranking(once)] * 2).items()} == pytest.approx(once)
+    assert {chunk_id: hit.score for chunk_id, hit in together([ranking(once)] * 2).items()} == pytest.approx(once)
 
 
 @given(st.lists(SCORES, min_size=1, max_size=4))
@@ -44,15 +44,16 @@ def test_the_parts_add_up_to_a_score_that_its_scores_bound(queries):
     found = together([ranking(each) for each in queries])
 
     assert found.keys() == set().union(*queries)
-    assert list(found) == sorted(found, key=lambda chunk_id: (-score_of(found[chunk_id]), chunk_id))
-    for chunk_id, by in found.items():
-        own = [queries[one.query][chunk_id] for one in by]
-        assert BEST * max(own) - 1e-8 <= score_of(by) <= max(own) + 1e-8
+    assert list(found) == sorted(found, key=lambda chunk_id: (-found[chunk_id].score, chunk_id))
+    for chunk_id, hit in found.items():
+        own = [queries[one.query][chunk_id] for one in hit.found_by]
+        assert BEST * max(own) - 1e-8 <= hit.score <= max(own) + 1e-8
+        assert sum(one.contribution for one in hit.found_by) == hit.score
 
 
 @given(st.lists(SCORES, min_size=2, max_size=4))
 def test_the_order_of_the_queries_does_not_matter(queries):
     def scores(asked):
-        return {chunk_id: score_of(by) for chunk_id, by in together([ranking(each) for each in asked]).items()}
+        return {chunk_id: hit.score for chunk_id, hit in together([ranking(each) for each in asked]).items()}
 
     assert scores(queries) == pytest.approx(scores(queries[::-1]), abs=1e-8)

@@ -36,6 +36,8 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     page: int | None = None
     """Page, slide or sheet number, counted from 1."""
     lines: Lines | None = None
+    places: tuple[Lines | None, ...] = ()
+    """Where each line of the text stands in the file, None: in no line of it. Empty where they follow each other from `lines` on."""
     symbol: str | None = None
     """The qualified name of the function, class or method that the block defines (`Store.open`)."""
     context: str = ""

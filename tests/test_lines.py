@@ -81,7 +81,7 @@ FILES = {
     "a.yaml": sizes.map(lambda row: "\n".join(f"key{n}: # @\n  - '@ {'@ ' * size}'" for n, size in enumerate(row))),
     "a.toml": sizes.map(lambda row: "\n".join(f"[part{n}] # @\nk = '@ {'@ ' * size}'" for n, size in enumerate(row))),
 }  # fmt: skip
-SLACK = {"a.csv": 3, "a.tsv": 3, "b.json": 2}
+SLACK = {"a.csv": 3, "a.tsv": 3, "b.json": 2, "a.jsonl": 1}
 """A piece of a row has all lines of the row; a bracket may be all that a passage has of a line."""
 TYPES = {"txt": "text", "md": "markdown", "py": "code", "js": "code"}
 LANGUAGES = {"py": "python", "js": "javascript"}

@@ -14,6 +14,9 @@ BlockKind = Literal["text", "code", "table", "data"]
 OCR_PAGES = "ocr_pages"
 """The key of a document's metadata that says which of its pages were read from a picture: `[[first, last], ...]`, from 1."""
 
+WARNINGS = "reader_warnings"
+"""The key of a document's metadata that says what was lost or repaired while it was read."""
+
 
 class Lines(msgspec.Struct, frozen=True, array_like=True):
     """A range of lines in the source file, counted from 1, both ends included. JSON: `[first, last]`."""

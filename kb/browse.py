@@ -17,6 +17,7 @@ from kb.citing import chunk_text, fate, is_stale, pages_of, pages_together, summ
 from kb.errors import BadRequest, NotFound
 from kb.read.decode import read_text
 from kb.transcripts import TYPE as TRANSCRIPT
+from kb.types import WARNINGS
 from kb.wire import GetAnswer, ListAnswer, ShowAnswer
 from kb.wire_failed import FailedAnswer, FailedFile
 
@@ -58,9 +59,10 @@ def show(data_dir: Path, reference: str) -> ShowAnswer:
         row = resolve.document_rows(reader.connection, reference)[0]
         chunks = documents.chunks_of(reader.connection, row.id)
         original = originals.name_of(reader.connection, row.content_hash)
+    metadata = dict(row.metadata)
     return ShowAnswer(
-        document=summary(row), extractor=row.extractor, content_hash=row.content_hash, metadata=row.metadata,
-        original=original, chunks=tuple(chunk_text(chunk, row) for chunk in chunks),
+        document=summary(row), extractor=row.extractor, content_hash=row.content_hash, original=original,
+        warnings=tuple(metadata.pop(WARNINGS, ())), metadata=metadata, chunks=tuple(chunk_text(chunk, row) for chunk in chunks),
     )  # fmt: skip
 
 

@@ -103,13 +103,14 @@ class Filing:
     def remember(self, writer: Writer, candidate: Candidate, outcome: Unread) -> AddedFile:
         """Record a file that gave no passages, so that it is not tried again until it changes; an upload is not there again."""
         name = candidate.called or ""
+        reason = f"{outcome.reason} ({outcome.hint})" if outcome.hint else outcome.reason
         failure = FailureRow(
             source_path=candidate.path,
             content_hash=candidate.content_hash,
             mtime_ns=candidate.mtime_ns,
             size=candidate.size,
             kind="no_text" if outcome.no_text else "failed",
-            reason=outcome.reason,
+            reason=reason,
             failed_at=utc_now(),
         )
         if candidate.path:
@@ -117,7 +118,6 @@ class Filing:
                 failures.record(writer.connection, failure)
         if not outcome.no_text:
             journal.write(self.data_dir, name, outcome.reason)
-        reason = f"{outcome.reason} ({outcome.hint})" if outcome.hint else outcome.reason
         return AddedFile(path=name, title=Path(name).name, status=failure.kind, reason=reason)
 
 

@@ -14,7 +14,8 @@ from kb.candidates import Candidate, Request
 from kb.chunk.context import ARROW
 from kb.meta import metadata_of
 from kb.reading import Passages
-from kb.types import Chunk
+from kb.transcripts import TYPE as TRANSCRIPT
+from kb.types import WARNINGS, Chunk
 
 
 def document_of(candidate: Candidate, passages: Passages, request: Request, carried: Sequence[str] = ()) -> NewDocument:
@@ -31,12 +32,20 @@ def document_of(candidate: Candidate, passages: Passages, request: Request, carr
         chunks=tuple(_chunk(chunk) for chunk in passages.chunks),
         language=request.language or passages.language,
         mtime_ns=candidate.mtime_ns if candidate.path else None,
-        metadata=metadata_of(passages.metadata, {**_carried_meta(candidate, request), **request.meta}),
+        metadata=metadata_of(_read(candidate, passages), {**_carried_meta(candidate, request), **request.meta}),
         tags=tuple(dict.fromkeys(own_tags)),
         stated_tags=passages.tags,
         title_is_name=not (request.title or passages.title),
         original=candidate.original,
     )
+
+
+def _read(candidate: Candidate, passages: Passages) -> dict[str, Any]:
+    """What the reader found, and its warnings; not a transcript's: the line that was torn is whole when it has grown."""
+    found = {key: value for key, value in passages.metadata.items() if key != WARNINGS}  # which front matter may have
+    if passages.warnings and candidate.doc_type != TRANSCRIPT:
+        found[WARNINGS] = list(passages.warnings)
+    return found
 
 
 def _carried_meta(candidate: Candidate, request: Request) -> dict[str, str]:

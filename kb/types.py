@@ -14,6 +14,9 @@ BlockKind = Literal["text", "code", "table", "data"]
 OCR_PAGES = "ocr_pages"
 """The key of a document's metadata that says which of its pages were read from a picture: `[[first, last], ...]`, from 1."""
 
+WARNINGS = "reader_warnings"
+"""The key of a document's metadata that says what was lost or repaired while it was read."""
+
 
 class Lines(msgspec.Struct, frozen=True, array_like=True):
     """A range of lines in the source file, counted from 1, both ends included. JSON: `[first, last]`."""
@@ -36,6 +39,8 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     page: int | None = None
     """Page, slide or sheet number, counted from 1."""
     lines: Lines | None = None
+    places: tuple[Lines | None, ...] = ()
+    """Where each line of the text stands in the file, None: in no line of it. Empty where they follow each other from `lines` on."""
     symbol: str | None = None
     """The qualified name of the function, class or method that the block defines (`Store.open`)."""
     context: str = ""

@@ -110,6 +110,8 @@ class ChunkText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShowAnswer(Answer, frozen=True):
+    """Its warnings are those that were given when the document was read."""
+
     document: DocumentSummary
     extractor: str
     content_hash: str

@@ -12,7 +12,7 @@ class FailedFile(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     """`failed`: it could not be read. `no_text`: it was read, and holds none."""
     reason: str
-    """One sentence."""
+    """What is wrong with it, and in brackets what to do, where that is known."""
     failed_at: str
 
 

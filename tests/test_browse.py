@@ -141,6 +141,7 @@ def test_files_that_could_not_be_read_are_listed_with_the_reason(kb, tmp_path):
         ("torn.pdf", "failed"), ("empty.md", "no_text"),
     ]  # fmt: skip
     assert all(file["reason"] and file["failed_at"] for file in answer["files"])
+    assert answer["files"][1]["reason"].endswith("holds no text (there is nothing to index)")
     assert (answer["total"], answer["returned"]) == (2, 2)
     assert kb("list", "--failed", "-n", 1, "--offset", 1, "-j").json["files"] == answer["files"][1:]
     (tmp_path / "docs/torn.pdf").unlink()
@@ -266,6 +267,17 @@ def test_show_tells_what_is_known(see, library):
     assert (answer["extractor"], len(answer["content_hash"]), len(answer["chunks"])) == ("markdown", 64, 5)
     assert str(library / "docs/a.md") in lines
     assert "Part 4" in lines
+
+
+def test_show_repeats_what_was_said_when_the_document_was_read(kb, tmp_path):
+    running.write(tmp_path / "docs", {"broken.json": '{"a": 1,\n"b"}'})
+    said = kb("add", "docs/broken.json", "-j").json["warnings"]
+
+    shown = kb("show", "docs/broken.json", "-j").json
+
+    assert said == [f"broken: {warning}" for warning in shown["warnings"]] != []
+    assert shown["metadata"] == {}
+    assert shown["warnings"][0] in kb("show", "docs/broken.json").stderr
 
 
 def test_a_path_means_its_newest_version(kb, tmp_path):

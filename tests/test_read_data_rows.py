@@ -28,7 +28,7 @@ def test_the_header_is_repeated_in_every_group(tables):
 
     assert len(blocks) == 3
     assert all(block.kind == "table" and block.text.startswith("| id | name |\n| --- | --- |\n") for block in blocks)
-    assert [block.lines for block in blocks] == [Lines(2, 41), Lines(42, 81), Lines(82, 101)]
+    assert [block.lines for block in blocks] == [Lines(1, 41), Lines(42, 81), Lines(82, 101)]
 
 
 def test_a_cell_longer_than_csv_allows_is_read_and_other_readers_keep_their_limit(tables):
@@ -58,7 +58,7 @@ def test_quoted_delimiters_quotes_and_line_ends_stay_in_their_cell(tables):
     blocks = tables('name,note\nMüller,"a ""q"", | b\nnext"\nx,y\n')
 
     assert '| Müller | a "q", \\| b next |\n| x | y |' in blocks[0].text
-    assert blocks[0].lines == Lines(2, 4)
+    assert blocks[0].lines == Lines(1, 4)
 
 
 def test_ragged_rows_keep_all_their_cells(tables):

@@ -217,3 +217,4 @@ def test_table_of_sixteen_pages_is_a_table_on_each():
     read = files.read(DATA / "pdf" / "ca-warn-report.pdf")
     assert {b.page for b in read.blocks if b.kind == "table"} == set(range(1, 17))
     assert "ProCourier, Inc." in files.text_of(read)
+    assert not any(b.text.startswith(("| 0", "| 1")) for b in read.blocks)  # a day at the beginning of a head

@@ -73,8 +73,8 @@ def _overlap(last: Unit, limits: Limits, counter: TokenCounter, *, room: int) ->
     start = offsets[-wanted][0]
     while start < len(last.text) and not last.text[start - 1].isspace():  # not in the middle of a word
         start += 1
-    text = last.text[start:]
-    if not text.strip():
+    text = last.text[start:].lstrip()  # a line end at its beginning would count as a line
+    if not text:
         return []
     lines = last.lines and Lines(max(last.lines.first, last.lines.last - text.count("\n")), last.lines.last)
     return [msgspec.structs.replace(last, text=text, tokens=counter.count(text), lines=lines)]

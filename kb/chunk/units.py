@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kb.chunk.context import MOST_CHARACTERS_A_TOKEN
+from kb.chunk.lines import in_file
 from kb.types import Block, Lines
 
 if TYPE_CHECKING:
@@ -51,10 +52,11 @@ def units_of(section: Sequence[Block], budget: int, counter: TokenCounter, *, ti
         if titled and block.heading and block.heading != heading and not _opens_with_title(block):
             title = block.heading[-1]
             lines = None if block.lines is None else Lines(block.lines.first, block.lines.first)
-            units += _cut(msgspec.structs.replace(block, text=title, kind="text", lines=lines), budget, counter)
+            alone = msgspec.structs.replace(block, text=title, kind="text", lines=lines, places=())
+            units += _cut(alone, budget, counter)
         heading = block.heading
         if block.kind == "table" and block.context:  # its caption, or what else it needs to be understood
-            units += _cut(msgspec.structs.replace(block, text=block.context, kind="text"), budget, counter)
+            units += _cut(msgspec.structs.replace(block, text=block.context, kind="text", places=()), budget, counter)
         units += _units_of_block(block, budget, _lead(units, budget), counter)
     return units
 
@@ -187,10 +189,7 @@ def _table(block: Block, budget: int, counter: TokenCounter) -> Iterator[Unit]:
 
 def _rows(block: Block, header: list[str], rows: list[str], begun: int, tokens: int, *, is_first: bool) -> Unit:
     """Rows from number `begun` on, under the header; the first rows bring the header's own lines with them."""
-    lines = None
-    if block.lines is not None:
-        top = block.lines.first + (0 if is_first else begun)
-        lines = Lines(top, block.lines.first + begun + len(rows) - 1)
+    lines = in_file(block, 0 if is_first else begun, begun + len(rows) - 1)
     return Unit(
         text="\n".join([*header, *rows]), tokens=tokens, joint="\n\n" if is_first else "\n", heading=block.heading,
         page=block.page, lines=lines, divisible=False, repeated=0 if is_first else len("\n".join(header)),
@@ -198,16 +197,14 @@ def _rows(block: Block, header: list[str], rows: list[str], begun: int, tokens: 
 
 
 def _long_row(block: Block, row: str, number: int, budget: int, counter: TokenCounter) -> Iterator[Unit]:
-    lines = None if block.lines is None else Lines(block.lines.first + number, block.lines.first + number)
-    alone = msgspec.structs.replace(block, text=row, lines=lines)
+    lines = in_file(block, number, number)
+    alone = msgspec.structs.replace(block, text=row, lines=lines, places=(lines,) if lines else ())
     yield from _within(alone, 0, len(row), "\n", budget, counter, (SENTENCE,))
 
 
 def _unit(block: Block, text: str, start: int, tokens: int, joint: str) -> Unit:
-    lines = None
-    if block.lines is not None:
-        first = min(block.lines.first + bisect_left(_line_ends(block.text), start), block.lines.last)
-        lines = Lines(first, min(first + text.count("\n"), block.lines.last))
+    first = bisect_left(_line_ends(block.text), start) if block.lines else 0
+    lines = in_file(block, first, first + text.count("\n"))
     return Unit(
         text=text, tokens=tokens, joint=joint, heading=block.heading, page=block.page, lines=lines,
         divisible=block.kind == "text",

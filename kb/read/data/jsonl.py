@@ -29,11 +29,13 @@ def blocks(text: str) -> tuple[tuple[Block, ...], tuple[str, ...]]:
     invalid: list[int] = []
     found: list[Block] = []
     for group in grouped(_rows(text), lambda row: len(row.text)):
+        places = [Lines(row.line, row.line) for row in group for _ in row.text.split("\n")]
         found.append(
             Block(
                 text="\n".join(row.text for row in group),
                 kind="data",
                 lines=Lines(group[0].line, group[-1].line),
+                places=tuple(places),
             )
         )
         invalid += [row.line for row in group if not row.is_valid]

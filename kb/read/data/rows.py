@@ -34,7 +34,8 @@ def blocks(text: str, *, is_tabbed: bool) -> tuple[Block, ...]:
     rows = _rows(lines, delimiter, is_quoted=is_quoted)
     sample = list(islice(_rows(lines, delimiter, is_quoted=is_quoted), SAMPLE_ROWS))
     header = next(rows) if _has_header(sample) else Row([""] * _width(sample), 0, 0)
-    return tuple(_block(header, group) for group in grouped(rows, _size)) or (_block(header, []),)
+    groups = list(grouped(rows, _size)) or [[]]
+    return tuple(_block(header, group, is_first=group is groups[0]) for group in groups)
 
 
 def _rows(lines: list[str], delimiter: str, *, is_quoted: bool = True) -> Iterator[Row]:
@@ -93,11 +94,15 @@ def _width(sample: list[Row]) -> int:
     return max((len(row.cells) for row in sample), default=1)
 
 
-def _block(header: Row, rows: list[Row]) -> Block:
+def _block(header: Row, rows: list[Row], *, is_first: bool) -> Block:
+    """The header stands in the file once, above the first rows; the rule below it stands there never."""
     width = max(len(row.cells) for row in (header, *rows))
     lines = [_markdown(header.cells, width), "|" + " --- |" * width, *(_markdown(row.cells, width) for row in rows)]
-    spanned = rows or [header]
-    return Block(text="\n".join(lines), kind="table", lines=Lines(spanned[0].first, spanned[-1].last))
+    above = Lines(header.first, header.last) if is_first and header.first else None
+    own = [Lines(row.first, row.last) for row in rows]
+    held = [above, *own] if above else own
+    spanned = Lines(held[0].first, held[-1].last) if held else None
+    return Block(text="\n".join(lines), kind="table", lines=spanned, places=(above, None, *own))
 
 
 def _markdown(cells: list[str], width: int) -> str:

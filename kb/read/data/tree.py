@@ -100,4 +100,5 @@ def _cut(text: Text, first: int, last: int, path: tuple[str, ...]) -> Iterator[B
             kind="data",
             heading=path,
             lines=Lines(text.number(start), text.number(end)),
+            places=tuple(Lines(number, number) for number in (text.numbers or ())[start - 1 : end]),
         )

@@ -9,7 +9,7 @@ layout    complex pages, PyMuPDF's models          assemble   parts of pages to 
 table     grids of cells to markdown               extras     fields, comments, title, attachments
 docling   complex pages, Docling in a worker       account    who read what: extractor and metadata
 scan      pages without text, by OCR               style      what is usual in a document
-                                                   reading    puts them together, window by window
+heads     which first rows are heads of tables     reading    puts them together, window by window
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from kb.read.pdf import extras
 from kb.read.pdf.account import Account
 from kb.read.pdf.assemble import blocks_of, bookmarks_of
 from kb.read.pdf.docling import ENGINE, engine_status, prefetch
+from kb.read.pdf.heads import with_true_heads
 from kb.read.pdf.opening import opened
 from kb.read.pdf.reading import read_pages
 from kb.types import Block, Document, ReadOptions, Source
@@ -38,7 +39,7 @@ def read(source: Source, options: ReadOptions) -> Document:
         pages = list(read_pages(document, source.path, options, account))
         bookmarks = account.attempt("Reading the bookmarks", lambda: bookmarks_of(document.get_toc()))
         attached = account.attempt("Listing the attached files", lambda: extras.attachments(document))
-        blocks = blocks_of(pages, bookmarks)
+        blocks = with_true_heads(blocks_of(pages, bookmarks))
         title = extras.title(document, account.first_page)
         facts = extras.facts(document)
     if not blocks:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from index.database import disk_faults_reported
 from index.errors import StoreLocked
 
 POLL_S = 0.02
@@ -21,13 +22,15 @@ POLL_S = 0.02
 def writer_lock(path: Path, timeout_s: float) -> Iterator[None]:
     """Hold the lock, waiting for it up to `timeout_s` seconds (0: try once).
 
-    Raises StoreLocked, which names the pid of the process that holds it.
+    Raises StoreLocked, which names the pid of the process that holds it, and DiskFault.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with disk_faults_reported(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        _acquire(descriptor, timeout_s)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        with disk_faults_reported(path):
+            _acquire(descriptor, timeout_s)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(descriptor)

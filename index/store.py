@@ -216,12 +216,15 @@ def _open_to_read(folder: Path, lock_timeout_s: float) -> ReadConnection:
     connection = _connected(folder)
     if connection is None:
         raise StoreMissing(f"there is no store in {folder}", "add something first: kb add PATH")
+    path = database_path(folder)
     try:
-        if not schema.check_version(connection):
+        with database.faults_reported(path):
+            is_current = schema.check_version(connection)
+        if not is_current:
             connection.close()
             with writing(folder, lock_timeout_s):
                 pass
-            connection = database.connect_reader(database_path(folder))
+            connection = database.connect_reader(path)
     except BaseException:
         connection.close()
         raise

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from index import documents, failures, sources, store, tags
-from index.database import snapshot
+from index.database import disk_faults_reported, snapshot
 from index.lock import writer_lock
 from index.rows import FailureRow
 from index.sources import SourceRow
@@ -44,7 +44,8 @@ def sync(data_dir: Path, settings: Settings, names: Sequence[str], progress: Pro
     with store.reading(data_dir, settings.storage.lock_timeout_s) as reader:
         chosen(reader, names)
     run = data_dir / "run"
-    run.mkdir(mode=0o700, exist_ok=True)
+    with disk_faults_reported(run):
+        run.mkdir(mode=0o700, exist_ok=True)
     with writer_lock(run / LOCK, settings.storage.lock_timeout_s):
         return Syncing(data_dir, settings, progress).run(names, may_remove)
 

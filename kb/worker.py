@@ -166,7 +166,8 @@ def has_work(data_dir: Path) -> bool:
 def alone(data_dir: Path) -> Iterator[None]:
     """Hold the queue. Raises Held."""
     path = data_dir / "run" / jobanswers.LOCK
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with database.disk_faults_reported(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with ExitStack() as stack:
         try:
             stack.enter_context(writer_lock(path, LOCK_TIMEOUT_S))

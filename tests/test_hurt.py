@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -22,10 +24,11 @@ from small_store import document
 
 from index import checksums, projections, schema, store
 from index.check import every
-from index.errors import StoreDamaged, StoreLocked
+from index.errors import DiskFault, StoreDamaged, StoreLocked
 from index.lock import is_locked
-from kb import standby
+from kb import standby, sync, worker
 from kb.errors import Exit
+from kb.settings import Settings
 
 HURT = Path(__file__).parents[1] / "scripts" / "hurt"
 needs_killer = pytest.mark.skipif(bool(why_not()), reason=why_not())
@@ -224,6 +227,37 @@ def test_a_lock_on_a_read_only_disk_is_held_by_nobody(tmp_path):
             pytest.skip("no disk can be mounted here")
     assert not is_locked(tmp_path / "place" / "lock")
     subprocess.run(["umount", "--lazy", tmp_path / "place"], check=True)
+
+
+def test_a_lock_that_cannot_be_made_or_taken_is_a_fault_of_the_disk(folder, monkeypatch):
+    """Of the queue, of syncs and of watchers too; what holds the lock may raise as it likes."""
+
+    def fail(*_arguments, **_options):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with pytest.raises(FileNotFoundError), worker.alone(folder):
+        (folder / "none").read_text()
+    for place, name in ((os, "open"), (fcntl, "flock"), (Path, "mkdir")):
+        with monkeypatch.context() as broken:
+            broken.setattr(place, name, fail)
+            with pytest.raises(DiskFault, match=r"jobs\.lock"), worker.alone(folder):
+                pass
+    monkeypatch.setattr(Path, "mkdir", fail)
+    with pytest.raises(DiskFault, match="run"):
+        sync.sync(folder, Settings(), (), lambda *_: None, lambda *_: True)
+
+
+def test_a_database_whose_locks_fail_after_it_was_opened_is_a_fault_of_the_disk(folder, monkeypatch):
+    """As on a network file system that loses them between two looks at it."""
+
+    def fail(_connection):
+        error = sqlite3.OperationalError("locking protocol")
+        error.sqlite_errorcode = sqlite3.SQLITE_PROTOCOL
+        raise error
+
+    monkeypatch.setattr(schema, "check_version", fail)
+    with pytest.raises(DiskFault, match="locking protocol"), store.reading(folder):
+        pass
 
 
 def test_somebody_else_who_keeps_the_database_locked_is_named_as_that(folder, monkeypatch):

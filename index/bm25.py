@@ -11,9 +11,10 @@ Not here: running the query (`index.lexical`).
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from functools import lru_cache
+from itertools import takewhile
 
 import msgspec
 import tantivy
@@ -58,6 +59,9 @@ MOST_SIMILAR = 16
 """Unknown words for which similar ones are looked for: a page in another language has hundreds."""
 
 
+Tokens = tuple[str, ...]
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     query: Query
     ceiling: float
@@ -78,9 +82,8 @@ def plan(
         clauses.add_word(word, count)
     for phrase in parsed.phrases:
         clauses.add_phrase(phrase)
-    query = Query.boolean_query([(Occur.Should, clause) for clause in clauses.queries])
     return Plan(
-        query=_restricted(query, parsed.excluded, document_ids, chunk_ids),
+        query=_restricted(clauses.query(), parsed.excluded, document_ids, chunk_ids),
         ceiling=clauses.ceiling,
         unknown=tuple(dict.fromkeys(clauses.unknown)),
     )
@@ -95,15 +98,39 @@ def holding(
 
 
 class _Clauses:
-    """The weighted alternatives of one query, and the sum of their bounds."""
+    """The weighted alternatives of one query, each once however often it is asked for, and the sum of their bounds.
+
+    Parts of identifiers come again and again: a third of the clauses of a pasted page, and of what tantivy takes for it.
+    """
 
     def __init__(self, searcher: tantivy.Searcher) -> None:
         self.searcher = searcher
         self.chunk_count = searcher.num_docs
-        self.queries: list[Query] = []
         self.ceiling = 0.0
         self.unknown: list[str] = []
-        self.similar_count = 0
+        self._weights: defaultdict[tuple[str, Tokens, Tokens], float] = defaultdict(float)
+        """By field, tokens, and the identifiers that must be there too."""
+        self._bounds: dict[tuple[str, Tokens], float] = {}
+        self._held: defaultdict[str, float] = defaultdict(float)
+        self._similar: defaultdict[str, float] = defaultdict(float)
+
+    def query(self) -> Query:
+        clauses = [
+            _with_names(Query.boost_query(_sequence(field, tokens), weight), names)
+            for (field, tokens, names), weight in self._weights.items()
+        ]
+        clauses += [
+            Query.const_score_query(Query.term_query(SCHEMA, BODY, token), score) for token, score in self._held.items()
+        ]
+        clauses += [
+            Query.const_score_query(
+                Query.fuzzy_term_query(SCHEMA, field, token, distance=_typing_errors(token)),
+                score * FIELD_WEIGHTS[field],
+            )
+            for token, score in self._similar.items()
+            for field in FUZZY_FIELDS
+        ]
+        return Query.boolean_query([(Occur.Should, clause) for clause in clauses])
 
     def add_word(self, word: Word, count: int) -> None:
         is_known = self._add_whole(word, count)
@@ -121,7 +148,7 @@ class _Clauses:
 
     def add_phrase(self, phrase: Phrase) -> None:
         tokens = _tokens(phrase.text)
-        names = [_name(symbol) for symbol in phrase.symbols]
+        names = tuple(_name(symbol) for symbol in phrase.symbols)
         if not self._add_everywhere(tokens, 1.0, names):
             self.unknown.append(phrase.text)
             self.ceiling += self._bound([0] * max(1, len(tokens)))
@@ -130,47 +157,39 @@ class _Clauses:
         name = _name(word.whole)
         return bool(name) and self._add(IDENTIFIERS, (name,), WHOLE_WEIGHT * count)
 
-    def _add_everywhere(self, tokens: tuple[str, ...], weight: float, names: Collection[str] = ()) -> bool:
+    def _add_everywhere(self, tokens: Tokens, weight: float, names: Tokens = ()) -> bool:
         fields = OF_A_TOKEN if len(tokens) == 1 else OF_A_RUN
         added = [self._add(field, tokens, weight * FIELD_WEIGHTS[field], names) for field in fields]
         return any(added)
 
-    def _add(self, field: str, tokens: tuple[str, ...], weight: float, names: Collection[str] = ()) -> bool:
+    def _add(self, field: str, tokens: Tokens, weight: float, names: Tokens = ()) -> bool:
         """A clause, unless the dictionary says that nothing can match it."""
-        frequencies = self._frequencies(field, tokens)
-        if not frequencies:
+        bound = self._bound_of(field, tokens)
+        if not bound:
             return False
-        self.queries.append(_with_names(Query.boost_query(_sequence(field, tokens), weight), names))
-        self.ceiling += weight * self._bound(frequencies)
+        self._weights[field, tokens, names] += weight
+        self.ceiling += weight * bound
         if field == BODY and len(tokens) == 1 and not names:
-            self._add_held(tokens[0], weight * HELD_WEIGHT * idf(frequencies[0], self.chunk_count))
+            score = weight * HELD_WEIGHT * bound / (K1 + 1)
+            self._held[tokens[0]] += score
+            self.ceiling += score
         return True
 
-    def _frequencies(self, field: str, tokens: tuple[str, ...]) -> list[int]:
-        """In how many chunks each is; nothing where one is in none."""
-        found = []
-        for token in tokens:  # thousands are asked for of a pasted page
-            frequency = self.searcher.doc_freq(field, token)
-            if not frequency:
-                return []
-            found.append(frequency)
-        return found
-
-    def _add_held(self, token: str, score: float) -> None:
-        self.queries.append(Query.const_score_query(Query.term_query(SCHEMA, BODY, token), score))
-        self.ceiling += score
+    def _bound_of(self, field: str, tokens: Tokens) -> float:
+        """0 where a token is in no chunk, so that nothing can match."""
+        bound = self._bounds.get((field, tokens))
+        if bound is None:
+            frequencies = list(takewhile(bool, (self.searcher.doc_freq(field, token) for token in tokens)))
+            bound = self._bound(frequencies) if len(frequencies) == len(tokens) else 0.0
+            self._bounds[field, tokens] = bound
+        return bound
 
     def _add_similar(self, token: str, weight: float) -> None:
         """What differs by a typing error from a word that no chunk holds."""
         bound = weight * self._bound([0])
         self.ceiling += bound
-        distance = _typing_errors(token)
-        if distance and self.similar_count < MOST_SIMILAR:
-            self.similar_count += 1
-            score = FUZZY_WEIGHT * bound / (K1 + 1)
-            for field in FUZZY_FIELDS:
-                similar = Query.fuzzy_term_query(SCHEMA, field, token, distance=distance)
-                self.queries.append(Query.const_score_query(similar, score * FIELD_WEIGHTS[field]))
+        if _typing_errors(token) and (token in self._similar or len(self._similar) < MOST_SIMILAR):
+            self._similar[token] += FUZZY_WEIGHT * bound / (K1 + 1)
 
     def _bound(self, frequencies: Collection[int]) -> float:
         """The least upper bound of BM25 for tokens (together, a phrase) found in so many chunks."""
@@ -190,7 +209,7 @@ def _typing_errors(token: str) -> int:
 
 
 @lru_cache(maxsize=WORDS_KEPT)
-def _tokens(text: str) -> tuple[str, ...]:
+def _tokens(text: str) -> Tokens:
     return tuple(TEXT.analyze(terms.spaced(text))[:LONGEST_RUN])
 
 
@@ -200,7 +219,7 @@ def _name(identifier: str) -> str:
     return "".join(NAMES.analyze(identifier))
 
 
-def _sequence(field: str, tokens: tuple[str, ...]) -> Query:
+def _sequence(field: str, tokens: Tokens) -> Query:
     if len(tokens) == 1:
         return Query.term_query(SCHEMA, field, tokens[0])
     return Query.phrase_query(SCHEMA, field, list(tokens))

@@ -178,3 +178,10 @@ def test_phrases_beyond_those_that_are_searched_are_not_read(calls):
     parsed = parse('"red green" ' * (2 * MOST_WORDS))
     assert len(reads) == MOST_WORDS + 1
     assert parsed.is_cut
+
+
+def test_a_part_of_many_words_is_one_clause(book, calls):
+    """As heavy as all of them."""
+    made = calls(bm25, "_sequence")
+    assert len(book.search("red red_a red_b red_c", mode="keyword").results) == 9
+    assert len(made) == len(set(made))

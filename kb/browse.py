@@ -13,7 +13,7 @@ from index.rows import ChunkRow, DocumentRow
 from index.store import reading
 from kb import resolve
 from kb.chunk.pack import joined
-from kb.citing import chunk_text, fate, is_stale, pages_of, pages_together, summary
+from kb.citing import chunk_text, fate, is_stale, pages_known, pages_of, summary
 from kb.errors import BadRequest, NotFound
 from kb.read.decode import read_text
 from kb.transcripts import TYPE as TRANSCRIPT
@@ -87,7 +87,7 @@ def get(data_dir: Path, reference: str, part: Part) -> GetAnswer:
             row = resolve.document_rows(reader.connection, reference)[0]
             chunks = documents.chunks_of(reader.connection, row.id)
     if part.page is not None:
-        chunks = _on_page(chunks, part.page)
+        chunks = _on_page(row, chunks, part.page)
     warnings: tuple[str, ...] = ()
     text = joined((chunk.text, chunk.metadata) for chunk in chunks)
     if part.lines is not None:
@@ -97,12 +97,10 @@ def get(data_dir: Path, reference: str, part: Part) -> GetAnswer:
     )
 
 
-def _on_page(chunks: Sequence[ChunkRow], page: int) -> list[ChunkRow]:
+def _on_page(row: DocumentRow, chunks: Sequence[ChunkRow], page: int) -> list[ChunkRow]:
     found = [chunk for chunk in chunks if (pages := pages_of(chunk)) and pages[0] <= page <= pages[1]]
     if not found:
-        every = pages_together(map(pages_of, chunks))
-        known = f"it has text on pages {every[0]} to {every[1]}" if every else "this document has no pages"
-        raise NotFound(f"nothing on page {page}", known)
+        raise NotFound(f"nothing on page {page}", pages_known(chunks, row))
     return found
 
 

@@ -34,6 +34,14 @@ def pages_together(ranges: Iterable[tuple[int, int] | None]) -> tuple[int, int] 
     return (min(ends), max(ends)) if ends else None
 
 
+def pages_known(chunks: Iterable[ChunkRow], document: DocumentRow) -> str:
+    """To whom asks for a page that is not there: which ones hold text."""
+    every = pages_together(map(pages_of, chunks))
+    if every:
+        return f"it has text on pages {every[0]} to {every[1]}"
+    return f"type {document.doc_type} has no pages: read all of it, or around a chunk"
+
+
 def by_ocr(chunk: ChunkRow, document: DocumentRow) -> bool | UnsetType:
     """True where some of the text was read from a picture, else nothing."""
     pages = document.metadata.get(OCR_PAGES)

@@ -27,6 +27,9 @@ def document_rows(connection: sqlite3.Connection, reference: str) -> list[Docume
 
 def _hint(connection: sqlite3.Connection, reference: str) -> str:
     """A name that could mean several is never taken for one of them: what is named here may be about to be removed."""
+    chunk = documents.chunks_by_ids(connection, [int(reference)]).get(int(reference)) if is_id(reference) else None
+    if chunk:
+        return f"it is a chunk of document {chunk.document_id}: kb get {reference} --around 0 shows it"
     alike = documents.named(connection, reference.removeprefix("./"), limit=MOST_NAMED)
     meant = " or ".join(f"{number}, {name}" for number, name in alike)
     return f"did you mean {meant}?" if meant else "kb list shows ids and paths"

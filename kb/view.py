@@ -21,7 +21,7 @@ from index.store import reading
 from kb import resolve
 from kb.candidates import hash_file
 from kb.chunk.pack import joined
-from kb.citing import fate, heading_of, is_stale, lines_of, pages_of, summary
+from kb.citing import fate, heading_of, is_stale, lines_of, pages_known, pages_of, summary
 from kb.errors import BadRequest, NotFound, UnreadableFile
 from kb.excerpts import excerpt, of_page
 from kb.read.picture import LONGEST_SIDE, Picture, Size
@@ -193,7 +193,7 @@ def _excerpt(wanted: _Wanted, path: str | None, origin: Origin, look: Look, said
     if not any(line.number for line in lines):
         origin = "store"
     if look.page is not None and not wanted.here:
-        raise NotFound(f"nothing on page {look.page}", "kb show lists the chunks of a document, and their pages")
+        raise NotFound(f"nothing on page {look.page}", pages_known(wanted.chunks, wanted.document))
     picture = None
     if look.draws_text:
         from kb.read.excerpt import ShownLine, of_lines

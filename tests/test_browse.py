@@ -160,8 +160,21 @@ def test_lines_that_are_no_range_are_refused(see, lines):
 
 def test_lines_and_pages_that_are_not_there_say_what_is(see):
     assert "it has text on lines 1 to 4" in see("get", 2, "--lines", "50").stderr
-    assert "this document has no pages" in see("get", 2, "--page", "1").stderr
-    assert see("get", 2, "--page", "1").code == 3
+    for command in ("get", "view"):
+        ran = see(command, 2, "--page", "1")
+        assert (ran.code, ran.stderr) == (
+            3, "kb: nothing on page 1 (type text has no pages: read all of it, or around a chunk)\n"
+        )  # fmt: skip
+
+
+def test_the_number_of_a_chunk_is_no_document_but_says_what_it_is(see):
+    chunk = see("show", 4, "-j").json["chunks"][0]["chunk_id"]
+    ran = see("show", chunk)
+
+    assert ran.stderr == (
+        f"kb: no document {chunk} (it is a chunk of document 4: kb get {chunk} --around 0 shows it)\n"
+    )  # fmt: skip
+    assert see("get", chunk, "--around", 0).stdout == "a note\n"
 
 
 def test_get_by_page_gives_that_page(kb, tmp_path):

@@ -86,7 +86,8 @@ def draw_panel(pen: ImageDraw.ImageDraw, panel: Panel, corner: tuple[int, int]) 
     for part in range(5):
         y = bottom - (bottom - top) * part / 4
         pen.line((left, y, right, y), fill="#dddddd")
-        pen.text((left - 6, y), f"{most_y * part / 4:.3g}", fill="#555555", font=font, anchor="rm")
+        value = most_y * part / 4
+        pen.text((left - 6, y), f"{value:,.0f}" if value >= 100 else f"{value:.3g}", fill="#555555", font=font, anchor="rm")
         x = left + (right - left) * part / 4
         pen.text((x, bottom + 6), f"{most_x * part / 4:,.0f}k", fill="#555555", font=font, anchor="mt")
     for number, line in enumerate(panel.lines):

@@ -87,7 +87,9 @@ def draw_panel(pen: ImageDraw.ImageDraw, panel: Panel, corner: tuple[int, int]) 
         y = bottom - (bottom - top) * part / 4
         pen.line((left, y, right, y), fill="#dddddd")
         value = most_y * part / 4
-        pen.text((left - 6, y), f"{value:,.0f}" if value >= 100 else f"{value:.3g}", fill="#555555", font=font, anchor="rm")
+        pen.text(
+            (left - 6, y), f"{value:,.0f}" if value >= 100 else f"{value:.3g}", fill="#555555", font=font, anchor="rm"
+        )
         x = left + (right - left) * part / 4
         pen.text((x, bottom + 6), f"{most_x * part / 4:,.0f}k", fill="#555555", font=font, anchor="mt")
     for number, line in enumerate(panel.lines):

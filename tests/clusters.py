@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
@@ -19,9 +19,10 @@ PLAIN = ("--no-dashboard", "--host", "127.0.0.1")
 
 
 class Cluster:
-    def __init__(self, folder: Path, address: str) -> None:
+    def __init__(self, folder: Path, address: str, variables: Mapping[str, object]) -> None:
         self.folder = folder
         self.address = address
+        self.variables = variables
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def worker(self, *options: str, path: Path = BAD_READERS) -> subprocess.Popen[bytes]:
@@ -40,7 +41,7 @@ class Cluster:
             *options,
         ]
         log = (place / "log").open("wb")
-        variables = environment(place / "data", PYTHONPATH=path)
+        variables = environment(place / "data", PYTHONPATH=path, **self.variables)
         self.processes.append(
             subprocess.Popen([*command, "--name", f"w{number}"], cwd=place, env=variables, stdout=log, stderr=log)
         )
@@ -54,16 +55,19 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
-    """A scheduler without workers."""
+def cluster(folder: Path, *options: str, **variables: object) -> Iterator[Cluster]:
+    """A scheduler without workers, with these options and, as its workers, these variables of the environment."""
     folder.mkdir()
     file = folder / "scheduler.json"
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *PLAIN, "--port", "0"]
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *PLAIN, "--port", "0", *options]
     with (folder / "log").open("wb") as log:
-        scheduler = subprocess.Popen([*command, "--scheduler-file", str(file)], cwd=folder, stdout=log, stderr=log)
+        scheduler = subprocess.Popen(
+            [*command, "--scheduler-file", str(file)], cwd=folder, env=environment(folder / "data", **variables), stdout=log,
+            stderr=log,
+        )  # fmt: skip
     try:
         wait_until(file.exists)
-        made = Cluster(folder, msgspec.json.decode(file.read_bytes())["address"])
+        made = Cluster(folder, msgspec.json.decode(file.read_bytes())["address"], variables)
         try:
             yield made
         finally:

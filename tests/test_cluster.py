@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,47 @@ def test_workers_of_another_version_are_left_out_and_named(tmp_path, tiny_folder
         assert code == 1
         assert "has kb 0.0.1, not" in answer["error"]["message"]
         assert not (tmp_path / "there").exists()
+
+
+def certificate(folder: Path) -> dict[str, Path]:
+    """One for all, signed by itself, as Dask's configuration names it."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kb")])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        .serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )  # fmt: skip
+    pem = folder / "all.pem"
+    plain = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    pem.write_bytes(plain + signed.public_bytes(serialization.Encoding.PEM))
+    names = ("CA_FILE", *(f"{role}__{part}" for role in ("SCHEDULER", "WORKER", "CLIENT") for part in ("CERT", "KEY")))
+    return {f"DASK_DISTRIBUTED__COMM__TLS__{name}": pem for name in names}
+
+
+@pytest.mark.heavy
+def test_over_tls_with_the_certificates_that_dask_is_told_of(tmp_path, tiny_folder):
+    """And whoever names none is told so."""
+    (tmp_path / "a.md").write_text("The red one.")
+    certificates = certificate(tmp_path)
+    with cluster(tmp_path / "cluster", "--protocol", "tls", **certificates) as made:
+        made.worker("--no-nanny")
+        wait_until(lambda: "Registered to" in (made.folder / "worker-0" / "log").read_text())
+        assert made.address.startswith("tls://")
+        code, answer = added(
+            tmp_path / "there", tiny_folder, "a.md", "--cluster", made.address, cwd=tmp_path, **certificates
+        )
+        assert (code, answer["added"]) == (0, 1)
+        refused, answer = added(tmp_path / "other", tiny_folder, "a.md", "--cluster", made.address, cwd=tmp_path)
+        assert (refused, "no certificates" in answer["error"]["message"]) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """More than any chunk can score."""
     unknown: tuple[str, ...]
     """The words, as typed, that no chunk holds."""
+    missing: float
+    """Their part of the ceiling."""
 
 
 def plan(
@@ -82,6 +84,7 @@ def plan(
         query=_restricted(query, parsed.excluded, document_ids, chunk_ids),
         ceiling=clauses.ceiling,
         unknown=tuple(dict.fromkeys(clauses.unknown)),
+        missing=clauses.missing / clauses.ceiling if clauses.ceiling else 0.0,
     )
 
 
@@ -92,10 +95,13 @@ class _Clauses:
         self.searcher = searcher
         self.queries: list[Query] = []
         self.ceiling = 0.0
+        self.missing = 0.0
+        """What of it words weigh that no chunk holds, parts that it does hold included."""
         self.unknown: list[str] = []
         self.similar_count = 0
 
     def add_word(self, word: Word, count: int) -> None:
+        before = self.ceiling
         is_known = self._add_whole(word, count)
         weight = SPELLING_WEIGHT if word.whole else 1.0
         for tokens in dict.fromkeys(_tokens(spelling) for spelling in word.spellings):
@@ -108,13 +114,16 @@ class _Clauses:
             self.unknown.append(word.text)
             for token in dict.fromkeys(missing):
                 self._add_similar(token, count * (LOOSE_WEIGHT if word.loose else 1.0))
+            self.missing += self.ceiling - before
 
     def add_phrase(self, phrase: Phrase) -> None:
         tokens = _tokens(phrase.text)
         names = [_name(symbol) for symbol in phrase.symbols]
         if not self._add_everywhere(tokens, 1.0, names):
             self.unknown.append(phrase.text)
-            self.ceiling += self._bound([0] * max(1, len(tokens)))
+            bound = self._bound([0] * max(1, len(tokens)))
+            self.ceiling += bound
+            self.missing += bound
 
     def _add_whole(self, word: Word, count: int) -> bool:
         name = _name(word.whole)

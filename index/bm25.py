@@ -68,6 +68,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """More than any chunk can score."""
     unknown: tuple[str, ...]
     """The words, as typed, that no chunk holds."""
+    missing: float
+    """Their part of the ceiling."""
 
 
 def plan(
@@ -86,6 +88,7 @@ def plan(
         query=_restricted(clauses.query(), parsed.excluded, document_ids, chunk_ids),
         ceiling=clauses.ceiling,
         unknown=tuple(dict.fromkeys(clauses.unknown)),
+        missing=clauses.missing / clauses.ceiling if clauses.ceiling else 0.0,
     )
 
 
@@ -107,6 +110,8 @@ class _Clauses:
         self.searcher = searcher
         self.chunk_count = searcher.num_docs
         self.ceiling = 0.0
+        self.missing = 0.0
+        """What of it words weigh that no chunk holds, parts that it does hold included."""
         self.unknown: list[str] = []
         self._weights: defaultdict[tuple[str, Tokens, Tokens], float] = defaultdict(float)
         """By field, tokens, and the identifiers that must be there too."""
@@ -133,6 +138,7 @@ class _Clauses:
         return Query.boolean_query([(Occur.Should, clause) for clause in clauses])
 
     def add_word(self, word: Word, count: int) -> None:
+        before = self.ceiling
         is_known = self._add_whole(word, count)
         weight = SPELLING_WEIGHT if word.whole else 1.0
         for tokens in dict.fromkeys(_tokens(spelling) for spelling in word.spellings):
@@ -145,13 +151,16 @@ class _Clauses:
             self.unknown.append(word.text)
             for token in dict.fromkeys(missing):
                 self._add_similar(token, count * (LOOSE_WEIGHT if word.loose else 1.0))
+            self.missing += self.ceiling - before
 
     def add_phrase(self, phrase: Phrase) -> None:
         tokens = _tokens(phrase.text)
         names = tuple(_name(symbol) for symbol in phrase.symbols)
         if not self._add_everywhere(tokens, 1.0, names):
             self.unknown.append(phrase.text)
-            self.ceiling += self._bound([0] * max(1, len(tokens)))
+            bound = self._bound([0] * max(1, len(tokens)))
+            self.ceiling += bound
+            self.missing += bound
 
     def _add_whole(self, word: Word, count: int) -> bool:
         name = _name(word.whole)

@@ -60,6 +60,8 @@ class LexicalHits(msgspec.Struct, frozen=True, kw_only=True):
     """How many chunks match."""
     unknown: tuple[str, ...]
     """Words of the query, as typed, that no chunk holds; similar words stood in for them where there are any."""
+    missing: float = 0.0
+    """How much of the query's weight is theirs: in [0, 1]."""
 
 
 NO_HITS = LexicalHits(chunk_ids=[], scores=[], shares=[], total=0, unknown=())
@@ -142,6 +144,7 @@ class Lexical:
             shares=[min(1.0, score / plan.ceiling) for _, _, score in best],
             total=total,
             unknown=plan.unknown,
+            missing=plan.missing,
         )
 
     def holding(

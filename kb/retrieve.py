@@ -112,14 +112,23 @@ class Retriever:
         """
         if vector is None:
             words = self._by_words(parsed, depth, admitted)
-            return Ranking(ranked=list(zip(words.chunk_ids, words.shares, strict=True)), words=words, total=words.total)
+            ranked = list(zip(words.chunk_ids, words.shares, strict=True))
+            return Ranking(ranked=ranked, words=words, missing=words.missing, total=words.total)
         matrix, among = self.reader.matrix(), allowed()
         if mode == "semantic":
             with on_first_core():
                 nearest = self._nearest(matrix, vector(), depth, among)
             ranked = list(zip(nearest.chunk_ids, nearest.scores, strict=True))
-            held = self._held(parsed, nearest.chunk_ids[:NEAREST_READ])
-            return Ranking(ranked=ranked, nearest=ranked, held=held, among=nearest.total, total=nearest.total)
+            words = self._held(parsed, nearest.chunk_ids[:NEAREST_READ])
+            held = dict(zip(words.chunk_ids, words.shares, strict=True))
+            return Ranking(
+                ranked=ranked,
+                nearest=ranked,
+                held=held,
+                missing=words.missing,
+                among=nearest.total,
+                total=nearest.total,
+            )
         begun = None if words else _beside().submit(self.reader.lexical().search, parsed, depth, *_among(admitted))
         by_words = cache(lambda: words or self._by_words(parsed, depth, admitted, begun))
         with on_first_core():
@@ -137,14 +146,13 @@ class Retriever:
             hits = regularize(hits, likeness, wanted.regularization)
         return Ranking(
             ranked=[(hit.id, hit.score) for hit in hits], words=words, nearest=by_meaning, among=nearest.total,
-            further=nearest.further, fused=hits, total=max(words.total, len(hits)),
+            further=nearest.further, fused=hits, missing=words.missing, total=max(words.total, len(hits)),
         )  # fmt: skip
 
-    def _held(self, parsed: ParsedQuery, chunk_ids: Sequence[int]) -> dict[int, float]:
+    def _held(self, parsed: ParsedQuery, chunk_ids: Sequence[int]) -> LexicalHits:
         """The words' share in each of these chunks that holds any: a cosine alone does not know a short query's own passage."""
         among = Admitted(documents=frozenset(), chunks=frozenset(chunk_ids))
-        words = self._by_words(parsed, NEAREST_READ, among)
-        return dict(zip(words.chunk_ids, words.shares, strict=True))
+        return self._by_words(parsed, NEAREST_READ, among)
 
     def _by_words(
         self, parsed: ParsedQuery, limit: int, admitted: Admitted | None, begun: Future[LexicalHits] | None = None

@@ -203,7 +203,7 @@ def without(ranking: Ranking, chunk_ids: Several[int]) -> Ranking:
         ),
         nearest=[hit for hit in ranking.nearest if hit[0] not in chunk_ids],
         held={chunk_id: share for chunk_id, share in ranking.held.items() if chunk_id not in chunk_ids},
-        further=ranking.further, among=ranking.among, total=ranking.total,
+        further=ranking.further, missing=ranking.missing, among=ranking.among, total=ranking.total,
     )  # fmt: skip
 
 

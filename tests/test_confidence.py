@@ -3,6 +3,7 @@ scripts/eval_confidence.py."""
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 import running
 from eval_confidence import NONSENSE, nonsense
@@ -11,6 +12,7 @@ from index.lexical import LexicalHits
 from kb.confidence import (
     COSINE_PART,
     LEAST_WEAK,
+    MISSING,
     MORE_UNHELD,
     SHARE_PART,
     STRONG,
@@ -125,6 +127,21 @@ def test_strong_is_one_passage_that_is_near_and_holds_the_words():
 def test_by_meaning_alone_the_words_of_the_nearest_count():
     assert confidence(found(0.0, 0.3)) == "none"
     assert confidence(found(0.0, 0.3, held=0.4)) == "strong"
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
+def test_what_asks_for_a_name_that_no_document_has_is_never_strong(library, mode):
+    known, unknown = asked(library, ["restore the database", "restore the Oraclase database"], mode)
+
+    assert (known.confidence, unknown.confidence) == ("strong", "weak")
+
+
+def test_a_small_part_of_the_query_may_be_in_no_document():
+    near = found(1.0, 0.9)
+
+    assert confidence(msgspec.structs.replace(near, missing=MISSING - 0.01)) == "strong"
+    assert confidence(msgspec.structs.replace(near, missing=MISSING)) == "weak"
+    assert confidence(msgspec.structs.replace(NOTHING, missing=1.0)) == "none"
 
 
 def test_the_nearest_of_few_need_not_be_as_near():

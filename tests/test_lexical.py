@@ -449,6 +449,17 @@ def test_a_word_that_no_chunk_holds_is_named_and_a_similar_one_stands_in(index_o
     assert hits.unknown == (query,)
 
 
+def test_what_unknown_words_weigh_is_told_as_a_part_of_the_query(index_of):
+    index = index_of(*(chunk(number, "search by reciprocal fusion") for number in range(5)), chunk(9, "other"))
+    missing = [
+        index.search(parse(query), 10).missing
+        for query in ("search fusion", "search fusion oraclase", "search oraclase", "oraclase", '"oraclase server"')
+    ]
+
+    assert missing == sorted(missing)
+    assert (missing[0], missing[-2:]) == (0.0, [1.0, 1.0])
+
+
 def test_known_words_are_not_fuzzy(index_of):
     index = index_of(chunk(1, "form"), chunk(2, "from the farm"))
     hits = index.search(parse("farm"), 10)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ir_scores import Floats, Scored, shares
 from levers.table import Table, by, hybrid
+import msgspec
 from tantivy import Occur, Query, Searcher
 
 from index import bm25, query
@@ -71,7 +72,7 @@ def with_more(clauses_of: Callable[..., Iterator[tuple[Query, float]]], weight: 
         whole = Query.boolean_query(
             [(Occur.Should, clause) for clause in (own.query, *(clause for clause, _ in clauses))]
         )
-        return bm25.Plan(query=whole, ceiling=own.ceiling + sum(most for _, most in clauses), unknown=own.unknown)
+        return msgspec.structs.replace(own, query=whole, ceiling=own.ceiling + sum(most for _, most in clauses))
 
     return planned
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 from ir_scores import Floats, Scored, shares
 from levers.table import Table, by, hybrid
-import msgspec
 from tantivy import Occur, Query, Searcher
 
 from index import bm25, query

@@ -163,7 +163,8 @@ def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite itself has rolled back where the disk failed
+            connection.execute("ROLLBACK")
 
 
 @contextmanager

@@ -260,6 +260,19 @@ def test_a_database_whose_locks_fail_after_it_was_opened_is_a_fault_of_the_disk(
         pass
 
 
+def test_a_read_that_the_disk_fails_is_told_though_sqlite_has_given_up_the_snapshot(folder):
+    """In its place a worker of the queue told that there is no transaction, and took that for a fault of the job."""
+
+    def fail(connection):
+        connection.execute("ROLLBACK")
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise error
+
+    with pytest.raises(DiskFault, match="disk I/O error"), store.reading(folder) as reader, reader.moment():
+        fail(reader.connection)
+
+
 def test_somebody_else_who_keeps_the_database_locked_is_named_as_that(folder, monkeypatch):
     monkeypatch.setattr(store.database, "BUSY_TIMEOUT_S", 0.1)
     with closing(sqlite3.connect(store.database_path(folder), isolation_level=None)) as other:

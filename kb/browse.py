@@ -34,6 +34,9 @@ class Part(msgspec.Struct, frozen=True):
     """Chunks before and after; the reference is then a chunk's id."""
 
 
+WHOLE = Part()
+
+
 def list_documents(data_dir: Path, wanted: Filter, *, limit: int | None, offset: int) -> ListAnswer:
     with reading(data_dir) as reader, database.snapshot(reader.connection):
         admitted = filters.document_ids(reader.connection, wanted)
@@ -130,6 +133,14 @@ def _lines(
 
 def _lines_of(path: str) -> list[str]:
     return read_text(path).text.removesuffix("\n").split("\n")
+
+
+def lines_of_text(answer: GetAnswer, asked: Sequence[int] | None) -> tuple[int, int] | None:
+    """Those that were `asked` for, where a file has lines, else those that the answer's chunks come from."""
+    if asked is not None and answer.document.type in LINE_TYPES and not answer.warnings:
+        return asked[0], asked[0] + answer.text.count("\n")
+    known = [line for chunk in answer.chunks if chunk.lines for line in chunk.lines]
+    return (min(known), max(known)) if known else None
 
 
 def parse_lines(text: str) -> tuple[int, int]:

@@ -95,6 +95,7 @@ class ListAnswer(Answer, frozen=True):
 class ChunkText(msgspec.Struct, frozen=True, kw_only=True):
     chunk_id: int
     chunk_index: int
+    """From 0; the last one's is one less than the document's `chunks`."""
     text: str
     heading: str
     """Heading chain, `Config > Advanced`; of code the symbol that it defines; empty if there is neither."""

@@ -201,6 +201,36 @@ def test_get_around_gives_a_chunk_with_its_neighbours(see):
     assert around(ids[2], 99) == ids
 
 
+def test_a_part_is_printed_with_what_it_is_cited_by_beside_its_text(see, library):
+    """On standard error, so that a pipe gets the text alone; nothing where all was asked for, or JSON."""
+    ids = [chunk["chunk_id"] for chunk in see("show", 1, "-j").json["chunks"]]
+    markdown, text = library / "docs/a.md", library / "docs/b.txt"
+
+    assert see("get", 2, "--lines", "2:").stderr == f"kb: {text}  lines 2-4  chunk {ids[-1] + 1}\n"
+    assert see("get", ids[1], "--around", 1).stderr == (
+        f"kb: {markdown}  lines 1-11  chunks {ids[0]}-{ids[2]}\nkb: 2 more chunks to the end of the document\n"
+    )
+    assert see("get", ids[4], "--around", 1).stderr.endswith("kb: the document ends here\n")
+    assert see("get", 2).stderr == see("get", 2, "--lines", "2", "-j").stderr == ""
+    assert see("get", 2, "--lines", "2", "--format", "markdown").stderr == ""
+
+
+def test_a_part_of_pages_is_printed_with_its_pages(make_store, data_dir, tmp_path):
+    chunks = [small_store.chunk(text, page=page) for text, page in (("red", 3), ("green", 4))]
+    make_store(small_store.document("a", doc_type="pptx", chunks=tuple(chunks)))
+
+    [said] = running.here(tmp_path, "get", 1, "--page", 4, KB_DATA_DIR=data_dir).stderr.splitlines()
+
+    assert said == "kb: /made/up/a  page 4  chunk 2  STALE: the file has changed or is gone"
+
+
+def test_in_json_a_chunk_says_whether_another_follows(see):
+    last = see("show", 1, "-j").json["chunks"][-1]["chunk_id"]
+    answer = see("get", last, "--around", 0, "-j").json
+
+    assert answer["chunks"][-1]["chunk_index"] == answer["document"]["chunks"] - 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -13,6 +13,7 @@ import yaml
 from running import here, write
 
 from kb.cli.grammar import grammar
+from kb.read.kinds import KINDS
 
 ROOT = Path(__file__).parents[1]
 SKILL = (ROOT / "SKILL.md").read_text(encoding="utf-8")
@@ -98,6 +99,30 @@ def test_the_answer_that_it_shows_has_the_fields_of_a_real_one(user):
     real = user("search", "-j", "spare key").json
 
     assert missing(shown, real) == []
+
+
+def test_it_names_every_type_of_documents():
+    (named,) = re.findall(r"`--type` \(([a-z ]+), and data: ([A-Z, ]+)\)", SKILL)
+
+    assert {*named[0].split(), "data"} == {*(kind.doc_type for kind in KINDS), "note"}
+    (data,) = [kind.extensions for kind in KINDS if kind.doc_type == "data"]
+    assert {f".{form.lower()}" for form in named[1].split(", ")} <= {*data}
+
+
+@pytest.mark.parametrize(("others", "code"), [((), 4), (("good.md",), 7)])
+def test_adding_what_cannot_be_read_is_an_answer(others, code, tmp_path, tiny_folder):
+    write(tmp_path, {"torn.pdf": "no more", "good.md": "red"})
+
+    ran = here(tmp_path, "add", "torn.pdf", *others, "-j", KB_MODEL=tiny_folder)
+
+    assert (ran.code, ran.json["failed"], ran.json["documents"][0]["status"]) == (code, 1, "failed")
+
+
+def test_the_outer_warnings_are_those_of_all(user):
+    answer = user("search", "-j", "key xqzvblorp", "--also", "roof wugtev").json
+
+    assert {*answer["warnings"]} == {warning for one in answer["answers"] for warning in one["warnings"]}
+    assert len(answer["warnings"]) > 1
 
 
 def missing(shown, real, path=""):

@@ -177,7 +177,7 @@ def get(
 ) -> int:
     """Print the text of a document or of a part of it, to read on or to cite."""
     from kb import browse
-    from kb.cli import render
+    from kb.cli import render_get
 
     if original:
         if as_json or any(option is not None for option in (lines, page, around, format_)):
@@ -186,7 +186,14 @@ def get(
     if sum(option is not None for option in (lines, page, around)) > 1:
         raise BadRequest("--lines, --page and --around exclude each other", "say one of them")
     part = browse.Part(None if lines is None else browse.parse_lines(lines), page, around)
-    return emit(browse.get(setup().data_dir, reference, part), render.get, as_json=as_json, format_=format_)
+    answer = browse.get(setup().data_dir, reference, part)
+    is_plain = not as_json and format_ in {None, "human"}
+    if is_plain and part != browse.WHOLE:
+        render_get.say_where(answer, part)
+    code = emit(answer, render_get.get, as_json=as_json, format_=format_)
+    if is_plain and around is not None:
+        render_get.say_what_follows(answer)
+    return code
 
 
 def _original(reference: str) -> int:

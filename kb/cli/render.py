@@ -8,12 +8,9 @@ from typing import Any
 import msgspec
 
 from index.meta import GIVEN
-from kb.browse import LINE_TYPES
-from kb.caller import caller
-from kb.cli.columns import with_columns
 from kb.cli.marks import Marks
 from kb.cli.places import said_pages
-from kb.cli.safe import one_line, printable
+from kb.cli.safe import one_line
 from kb.wire import (
     AddAnswer,
     AddedFile,
@@ -22,7 +19,6 @@ from kb.wire import (
     ConfigAnswer,
     DoctorAnswer,
     DocumentSummary,
-    GetAnswer,
     ListAnswer,
     ReindexAnswer,
     RemoveAnswer,
@@ -132,12 +128,6 @@ def show(answer: ShowAnswer) -> Iterator[str]:
                 ],
             )
         )
-
-
-def get(answer: GetAnswer) -> Iterator[str]:
-    """The plain text: safe on a terminal, as it is in a pipe. Tables that a reader made are columns."""
-    text = answer.text if answer.document.type in LINE_TYPES else with_columns(answer.text)
-    yield printable(text) if caller().on_terminal else text.encode("utf-8", "replace").decode()
 
 
 def removed(answer: RemoveAnswer) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kb.browse import LINE_TYPES
+from kb.browse import lines_of_text
 from kb.citing import pages_together
 from kb.mcp.answers import (
     Alike,
@@ -94,7 +94,7 @@ def extract(answer: GetAnswer, asked: Get) -> Extract:
     end = offset + len(text)
     return Extract(
         document_id=document.document_id, title=document.title, path=document.path, type=document.type,
-        page=chunks[0].page if chunks else None, pages=_several(pages_together(chunk.pages for chunk in chunks)), lines=_lines(answer, asked.lines),
+        page=chunks[0].page if chunks else None, pages=_several(pages_together(chunk.pages for chunk in chunks)), lines=lines_of_text(answer, asked.lines),
         heading=chunks[0].heading if chunks else "", tags=document.tags, stale=document.stale,
         ocr=any(chunk.ocr for chunk in chunks), text=text, characters=len(answer.text), next_offset=end if end < len(answer.text) else None, chunks=chunks if asked.detail == "full" else (),
         warnings=answer.warnings, took_ms=answer.took_ms,
@@ -104,14 +104,6 @@ def extract(answer: GetAnswer, asked: Get) -> Extract:
 def _several(pages: tuple[int, int] | None) -> tuple[int, int] | None:
     """Where it is one, `page` says it."""
     return None if pages is None or pages[0] == pages[1] else pages
-
-
-def _lines(answer: GetAnswer, asked: Sequence[int] | None) -> tuple[int, int] | None:
-    """Those of the text: the ones that were asked for, where a file has lines, else those that its chunks come from."""
-    if asked is not None and answer.document.type in LINE_TYPES and not answer.warnings:
-        return asked[0], asked[0] + answer.text.count("\n")
-    known = [line for chunk in answer.chunks if chunk.lines for line in chunk.lines]
-    return (min(known), max(known)) if known else None
 
 
 def _until_a_break(text: str, *, is_all: bool) -> str:

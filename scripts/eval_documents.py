@@ -22,7 +22,7 @@ import msgspec
 from kb.add import Silent, add_paths
 from kb.browse import Part, get
 from kb.candidates import Request as AddRequest
-from kb.cli import render
+from kb.cli import render_get
 from kb.errors import KbError
 from kb.readjobs import docling_folder
 from kb.search import Request, search
@@ -77,7 +77,7 @@ def examine(data_dir: Path, row: Row) -> None:
     row.warned = [warning for warning in answer.warnings if not warning.startswith("added without vectors")]
     if file.document_id is None or row.must_fail:
         return
-    text = "\n".join(render.get(get(data_dir, str(path), Part())))
+    text = "\n".join(render_get.get(get(data_dir, str(path), Part())))
     for phrase in row.phrases:
         row.in_text += (found := holds(text, phrase))
         request = Request(query=f'"{phrase}"', top=50, mode="keyword")

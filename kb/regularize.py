@@ -21,8 +21,9 @@ LOOKED_AT = 30
 """Hits; of 20, 30, 40, 60 and 200 the number that gains most (scripts/eval_levers.py regularization)."""
 MOST_ALIKE = 5
 """Of 3, 5, 8, 10 and 20."""
-NONE = 1e-9
-"""Stands for the likeness of a hit that is like no other."""
+LITTLE = 1.0
+"""Likeness with all of those together. A hit that has less comes up by so much less: among few hits, those most like it may be nothing
+like it."""
 
 
 def regularize(hits: Sequence[Fused], likeness: NDArray[np.float64], weight: float) -> list[Fused]:
@@ -37,7 +38,7 @@ def regularize(hits: Sequence[Fused], likeness: NDArray[np.float64], weight: flo
     others = likeness * _but_itself(len(first))
     nearest = np.argsort(-others, axis=1, kind="stable")[:, :MOST_ALIKE]
     weights = others[np.arange(len(first))[:, None], nearest]
-    above = (weights * (scores[nearest] - scores[:, None])).sum(axis=1) / np.maximum(weights.sum(axis=1), NONE)
+    above = (weights * (scores[nearest] - scores[:, None])).sum(axis=1) / np.maximum(weights.sum(axis=1), LITTLE)
     lifts = (weight * np.maximum(above, 0)).tolist()
     lifted = [Fused(hit.id, hit.keyword, hit.semantic, hit.bonus, lift) for hit, lift in zip(first, lifts, strict=True)]
     return [*best_first(lifted), *hits[len(first) :]]

@@ -30,13 +30,21 @@ def scores(hits):
 
 def test_a_hit_comes_up_to_the_mean_of_those_like_it_by_how_like_they_are():
     hits = [Fused(1, 0.5, 0.3), Fused(2, 0.3, 0.1), Fused(3, 0.1, 0.1)]
-    likeness = np.array([[1, 0.2, 0.6], [0.2, 1, 0.3], [0.6, 0.3, 1]])
+    likeness = np.array([[1, 0.6, 0.8], [0.6, 1, 0.5], [0.8, 0.5, 1]])
 
     assert scores(regularize(hits, likeness, 0.5)) == {
         1: 0.8,
-        2: (0.4 + (0.2 * 0.8 + 0.3 * 0.2) / 0.5) / 2,
-        3: (0.2 + (0.6 * 0.8 + 0.3 * 0.4) / 0.9) / 2,
+        2: (0.4 + (0.6 * 0.8 + 0.5 * 0.2) / 1.1) / 2,
+        3: (0.2 + (0.8 * 0.8 + 0.5 * 0.4) / 1.3) / 2,
     }
+
+
+def test_a_hit_that_is_like_nothing_hardly_comes_up_however_few_there_are():
+    """The one other hit is the one most like it, and says something else."""
+    hits = [Fused(1, 0.35, 0.25), Fused(2, 0.0, 0.03)]
+    likeness = np.array([[1, 0.05], [0.05, 1]])
+
+    assert scores(regularize(hits, likeness, 0.5))[2] == 0.03 + 0.5 * 0.05 * (0.6 - 0.03)
 
 
 def test_a_hit_near_to_a_good_one_passes_one_that_stands_alone_and_loses_nothing():

@@ -13,6 +13,7 @@ from levers.words import asked_again, changed, coverage, searcher_of, with_more
 from index import bm25
 from index.fields import TEXT
 from index.store import reading
+from kb.regularize import LITTLE
 
 
 def feedback(table: Table) -> None:
@@ -102,7 +103,8 @@ def regularized(one: Scored, weight: float, count: int, first: int, *, upwards: 
         near = np.maximum(one.vectors[head] @ one.vectors[head].T, 0)
         np.fill_diagonal(near, 0)
         near[near < np.sort(near, axis=1)[:, [-min(count, len(head))]]] = 0
-        above = (near @ scores) / np.maximum(near.sum(axis=1), 1e-9) - scores
+        alike = near.sum(axis=1)
+        above = (near @ scores - alike * scores) / np.maximum(alike, LITTLE)
         mixed = scores + weight * (np.maximum(above, 0) if upwards else above)
         return [*head[np.argsort(-mixed, kind="stable")].tolist(), *rest.tolist()]
 

@@ -14,7 +14,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection
 from functools import lru_cache
-from itertools import takewhile
 
 import msgspec
 import tantivy
@@ -186,11 +185,17 @@ class _Clauses:
 
     def _bound_of(self, field: str, tokens: Tokens) -> float:
         """0 where a token is in no chunk, so that nothing can match."""
-        bound = self._bounds.get((field, tokens))
-        if bound is None:
-            frequencies = list(takewhile(bool, (self.searcher.doc_freq(field, token) for token in tokens)))
-            bound = self._bound(frequencies) if len(frequencies) == len(tokens) else 0.0
-            self._bounds[field, tokens] = bound
+        known = self._bounds.get((field, tokens))
+        if known is not None:
+            return known
+        total = 0.0
+        for token in tokens:
+            frequency = self.searcher.doc_freq(field, token)
+            if not frequency:
+                total = 0.0
+                break
+            total += idf(frequency, self.chunk_count)
+        bound = self._bounds[field, tokens] = (K1 + 1) * total
         return bound
 
     def _add_similar(self, token: str, weight: float) -> None:

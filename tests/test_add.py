@@ -57,7 +57,7 @@ def test_a_file_is_added_with_its_title_type_and_place(kb, docs):
 
     ran = kb("add", path)
 
-    assert ran.stdout == "Added: a.md (1 chunks)\nAdded 1 documents. 0 failed. 0 skipped (already indexed).\n"
+    assert ran.stdout == "Added: a.md (1 chunk)\nAdded 1 document. 0 failed. 0 skipped (already indexed).\n"
     [document] = listed(kb)
     assert (document["title"], document["type"], document["path"]) == ("Thermal bodies", "markdown", str(path))
 
@@ -85,8 +85,8 @@ def test_a_directory_is_added_with_what_was_left_out_counted(kb, docs):
     ran = kb("add", folder, "-r")
 
     assert ran.stdout.splitlines() == [
-        "Added: a.md (1 chunks)",
-        "Added: b.txt (1 chunks)",
+        "Added: a.md (1 chunk)",
+        "Added: b.txt (1 chunk)",
         "Added 2 documents. 0 failed. 0 skipped (already indexed).",
         "1 of unsupported types.",
         "1 left out by ignore rules.",
@@ -314,7 +314,7 @@ def test_a_changed_file_is_a_new_document_and_the_old_one_stays(kb, docs):
     ran = kb("add", path)
 
     assert ran.stdout.splitlines()[0] == (
-        "Added: a.md (1 chunks), changed: the earlier version stays as document 1 (--replace replaces it)"
+        "Added: a.md (1 chunk), changed: the earlier version stays as document 1 (--replace replaces it)"
     )
     assert [(document["document_id"], document["stale"]) for document in listed(kb)] == [(1, True), (2, False)]
 
@@ -327,7 +327,7 @@ def test_replace_takes_the_place_and_keeps_the_tags(kb, docs):
 
     ran = kb("add", path, "--replace", "--tag", "y")
 
-    assert ran.stdout.splitlines()[0] == "Replaced: a.md (1 chunks)"
+    assert ran.stdout.splitlines()[0] == "Replaced: a.md (1 chunk)"
     assert [(document["document_id"], document["tags"]) for document in listed(kb)] == [(2, ["x", "y"])]
     assert kb("tag", "list", "-j").json["tags"][0]["description"] == "of the letter x"
 
@@ -478,7 +478,7 @@ def test_a_dry_run_says_what_would_be_added(kb, docs):
     assert ran.stdout.splitlines() == [
         "Skipped: a.md (already indexed)",
         f"Would add: {folder}/b.md",
-        "Would add 1 documents. 1 skipped (already indexed).",
+        "Would add 1 document. 1 skipped (already indexed).",
     ]
 
 
@@ -499,7 +499,7 @@ def test_a_failing_file_is_logged_and_the_others_are_in(kb, docs, tmp_path):
     ran = kb("add", folder, "-r")
 
     assert ran.code == 7
-    assert "Added 1 documents. 1 failed." in ran.stdout
+    assert "Added 1 document. 1 failed." in ran.stdout
     assert f"Failed: {bad}: binary data, not text" in ran.stdout
     [line] = (tmp_path / "store/ingest-errors.log").read_text().splitlines()
     assert line.split("\t")[1:] == [str(bad), f"{bad}: binary data, not text"]

@@ -211,7 +211,7 @@ def test_get_gives_the_chunks_around_a_passage(reader):
         ({"chunk_id": 1, "page": 2}, "go with `document`"),
         ({"document": 1, "lines": [5, 3]}, "5 is after 3"),
         ({"document": 1, "page": 7}, "nothing on page 7"),
-        ({"document": "nowhere.txt"}, "no document nowhere.txt"),
+        ({"document": "nowhere.txt"}, "no document nowhere.txt (list shows ids and paths)"),
         ({"chunk_id": 999_999}, "no chunk 999999"),
     ],
     ids=str,

@@ -166,7 +166,7 @@ def test_what_was_redacted_is_said_and_kept_in_the_metadata(kb, tmp_path, plante
 
     ran = kb("add", path)
 
-    assert ran.stdout.startswith("Added: a.txt (1 chunks, 3 redacted)\n")
+    assert ran.stdout.startswith("Added: a.txt (1 chunk, 3 redacted)\n")
     assert ran.stdout.endswith("3 secrets redacted.\n")
     assert kb("show", 1, "-j").json["metadata"]["redacted"] == {"password": 2, "github token": 1}
 

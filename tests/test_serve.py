@@ -437,6 +437,7 @@ def test_a_form_is_no_file(shared):
         ("GET", "/nowhere", None, (404, "NoSuchPath"), "path"),
         ("GET", "/documents/", None, (404, "NoSuchPath"), "path"),
         ("GET", "/documents/77", None, (404, "NotFound"), "77"),
+        ("GET", "/documents/77", None, (404, "NotFound"), "GET /documents shows ids and paths"),
         ("PUT", "/documents", None, (405, "MethodNotAllowed"), "GET, HEAD, POST"),
     ],
 )  # fmt: skip

@@ -146,7 +146,7 @@ def test_a_forgotten_source_leaves_its_documents(kb, docs):
 
     ran = kb("source", "remove", "docs")
 
-    assert ran.stdout == "Forgot the source docs; its 1 documents stay.\n"
+    assert ran.stdout == "Forgot the source docs; its 1 document stays.\n"
     assert sources(kb) == []
     assert list(listed(kb)) == ["a.md"]
 

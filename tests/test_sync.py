@@ -153,8 +153,8 @@ def test_each_file_is_said_and_the_sums_at_the_end(kb, synced):
     assert ran.stdout.splitlines() == [
         f"Moved: moved.md (was {synced}/c.md)",
         "Removed: b.md (the file is gone)",
-        "Replaced: a.md (1 chunks)",
-        "Added: new.md (1 chunks)",
+        "Replaced: a.md (1 chunk)",
+        "Added: new.md (1 chunk)",
         "docs: 2 unchanged, 1 added, 1 replaced, 1 moved, 1 removed",
     ]
 

@@ -105,7 +105,7 @@ def test_what_a_person_reads_of_it(kb, log):
     log.write_text(exchange(1))
     kb("add", log)
     append(log, exchange(2))
-    assert kb("add", log).stdout.splitlines()[0] == "Appended: log.jsonl (1 chunks)"
+    assert kb("add", log).stdout.splitlines()[0] == "Appended: log.jsonl (1 chunk)"
 
 
 def test_what_was_appended_is_found(kb, log):
@@ -382,6 +382,6 @@ def test_lines_of_a_log_are_shown_as_what_was_said(kb, log):
     log.write_text(exchange(1) + exchange(2))
     kb("add", log)
     ran = kb("get", "1", "--lines", "4")
-    assert (ran.stdout.splitlines()[-1], ran.stderr) == ("assistant: answer 2", "")
+    assert (ran.stdout.splitlines()[-1], ran.stderr) == ("assistant: answer 2", f"kb: {log}  lines 3-4  chunk 2\n")
     append(log, exchange(3))
     assert "the file has changed" in kb("get", "1", "--lines", "4").stderr

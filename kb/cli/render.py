@@ -9,7 +9,7 @@ import msgspec
 
 from index.meta import GIVEN
 from kb.cli.marks import Marks
-from kb.cli.places import said_pages
+from kb.cli.places import counted, said_pages
 from kb.cli.safe import one_line
 from kb.wire import (
     AddAnswer,
@@ -32,7 +32,7 @@ def added_file(file: AddedFile) -> str:
     """What became of one file, in one line."""
     name = one_line(file.path.rpartition("/")[2] if file.path else file.title)
     reason = one_line(file.reason)
-    held = f"{file.chunks} chunks" + (f", {file.redacted} redacted" if file.redacted else "")
+    held = counted(file.chunks, "chunk") + (f", {file.redacted} redacted" if file.redacted else "")
     lines = {
         "added": f"Added: {name} ({held})" + (f", {reason}" if reason else ""),
         "replaced": f"Replaced: {name} ({held})",
@@ -53,9 +53,9 @@ def added(answer: AddAnswer) -> Iterator[str]:
     """The summary; the files themselves were said as they went by."""
     would = sum(file.status == "would_add" for file in answer.documents)
     if would:
-        yield f"Would add {would} documents. {answer.skipped} skipped (already indexed)."
+        yield f"Would add {counted(would, 'document')}. {answer.skipped} skipped (already indexed)."
         return
-    yield f"Added {answer.added} documents. {answer.failed} failed. {answer.skipped} skipped (already indexed)."
+    yield f"Added {counted(answer.added, 'document')}. {answer.failed} failed. {answer.skipped} skipped (already indexed)."
     for count, what in (
         (answer.no_text, "without text"),
         (answer.unsupported, "of unsupported types"),
@@ -133,7 +133,7 @@ def show(answer: ShowAnswer) -> Iterator[str]:
 def removed(answer: RemoveAnswer) -> Iterator[str]:
     for document in answer.removed:
         yield f"Removed: {one_line(document.path or document.title)}"
-    yield f"Removed {len(answer.removed)} documents with {answer.chunks} chunks."
+    yield f"Removed {counted(len(answer.removed), 'document')} with {counted(answer.chunks, 'chunk')}."
 
 
 def tags(answer: TagAnswer) -> Iterator[str]:

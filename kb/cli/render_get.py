@@ -8,7 +8,7 @@ from kb.browse import LINE_TYPES, Part, lines_of_text
 from kb.caller import caller
 from kb.citing import pages_together
 from kb.cli.columns import with_columns
-from kb.cli.places import said_pages
+from kb.cli.places import counted, said_pages
 from kb.cli.safe import one_line, printable
 from kb.wire import GetAnswer
 
@@ -37,7 +37,7 @@ def say_where(answer: GetAnswer, part: Part) -> None:
 def say_what_follows(answer: GetAnswer) -> None:
     """Below a chunk with its neighbours: whether there is more to ask for."""
     left = answer.document.chunks - answer.chunks[-1].chunk_index - 1
-    _say(f"{left} more chunk{'s' * (left != 1)} to the end of the document" if left else "the document ends here")
+    _say(f"{counted(left, 'more chunk')} to the end of the document" if left else "the document ends here")
 
 
 def _say(text: str) -> None:

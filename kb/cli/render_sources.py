@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from kb.cli.places import counted
 from kb.cli.safe import one_line
 from kb.wire_sources import ScanAnswer, ScannedSource, SourceAnswer, SourceSummary, SyncAnswer, SyncedSource
 
@@ -41,9 +42,9 @@ def details(answer: SourceAnswer) -> Iterator[str]:
 def removed(answer: SourceAnswer) -> Iterator[str]:
     for source in answer.sources:
         fate = (
-            f"with its {answer.documents_removed} documents"
+            f"with its {counted(answer.documents_removed, 'document')}"
             if answer.documents_removed
-            else f"its {source.documents} documents stay"
+            else f"its {counted(source.documents, 'document')} stay{'s' * (source.documents == 1)}"
         )
         yield f"Forgot the source {one_line(source.name)}; {fate}."
 

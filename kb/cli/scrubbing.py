@@ -9,6 +9,7 @@ import typer
 
 from kb.cli.options import EnvFile, Json
 from kb.cli.output import emit
+from kb.cli.places import counted
 from kb.cli.safe import one_line
 from kb.opening import setup
 
@@ -37,7 +38,8 @@ def _said(answer: ScrubAnswer) -> Iterator[str]:
     for document in answer.documents:
         kinds = ", ".join(f"{count} {kind}" for kind, count in document.redacted.items())
         yield f"{would}: {one_line(document.path or document.title)} ({kinds})"
-    yield f"{would} {answer.redacted} secrets in {len(answer.documents)} documents, {answer.chunks} chunks."
+    held = f"{counted(len(answer.documents), 'document')}, {counted(answer.chunks, 'chunk')}"
+    yield f"{would} {counted(answer.redacted, 'secret')} in {held}."
     if answer.originals:
         yield f"{answer.originals} originals that held them are no longer kept."
     if answer.left:

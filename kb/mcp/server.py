@@ -37,6 +37,7 @@ from index.errors import StoreError
 from kb import __version__
 from kb.caller import caller
 from kb.errors import KbError
+from kb.hints import said_at
 from kb.knowledgebase import KnowledgeBase
 from kb.mcp import schemas
 from kb.mcp.arguments import checked
@@ -99,7 +100,7 @@ def answer(kb: KnowledgeBase, tool: Tool, arguments: Mapping[str, Any], *, can_w
     try:
         result = tool.run(kb, checked(tool.takes, arguments), can_write)
     except (KbError, StoreError, ModelError) as error:
-        return _refused(error.message + (f" ({error.hint})" if error.hint else ""))
+        return _refused(error.message + (f" ({said_at('mcp', error.hint)})" if error.hint else ""))
     except (OSError, sqlite3.OperationalError) as error:
         return _refused(f"{error} (the disk or a file of the store fails: tell the user)")
     except Exception as error:  # noqa: BLE001  a fault of ours ends the call, not the server

@@ -10,6 +10,7 @@ import msgspec
 
 from index.errors import DiskFault, ModelMismatch, StoreDamaged, StoreError, StoreLocked, StoreMissing, StoreTooNew
 from kb.errors import BadConfig, BadRequest, Exit, KbError, NotFound, UnreadableFile
+from kb.hints import said_at
 from kb.wire import ErrorBody, Failure
 from models.errors import ModelError
 
@@ -131,7 +132,8 @@ def answer_to(error: Exception) -> Answered:
         said = ErrorBody(code=code, message=error.message, hint=error.hint, exit_code=Exit.USAGE)
         headers = error.headers
     elif isinstance(error, KbError | StoreError | ModelError):
-        said = ErrorBody(code=code, message=error.message, hint=error.hint, exit_code=exit_code_of(error))
+        hint = said_at("http", error.hint)
+        said = ErrorBody(code=code, message=error.message, hint=hint, exit_code=exit_code_of(error))
     else:
         said = ErrorBody(
             code=code, message="a fault of kb itself", hint="its log says where; please report it",

@@ -56,7 +56,9 @@ class Collection(msgspec.Struct, frozen=True, kw_only=True):
         return judged
 
     def whole_texts(self) -> dict[str, str]:
-        """Title and text of each document, by id, as BEIR hands them to an embedding model."""
+        """Title and text of each document, by id, as BEIR hands them to an embedding model; pages as they are."""
+        if self.pages:
+            return {document_id: content for document_id, _, content in self.files()}
         return {one.id: f"{one.title} {one.text}".strip() for one in _read(self.path / "corpus.jsonl")}
 
     def files(self) -> Iterator[tuple[str, str, str]]:

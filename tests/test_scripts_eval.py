@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ir_collections import COLLECTIONS
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data" / "ir" / "qmd_eval"
@@ -36,6 +37,14 @@ def test_a_collection_is_measured_with_a_setting_of_ones_own(tmp_path):
 
     assert (ran.returncode, name) == (0, "qmd_eval"), ran.stderr
     assert min(map(float, figures)) > 0.9
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS, ids=lambda collection: collection.name)
+def test_whole_texts_are_the_documents_that_are_judged(collection):
+    """Under the same ids, or the semantic column would be zero."""
+    judged = {document_id for documents in collection.judgements().values() for document_id in documents}
+
+    assert judged <= collection.whole_texts().keys()
 
 
 def test_every_lever_has_its_rows(tmp_path):

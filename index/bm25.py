@@ -68,7 +68,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...]
     """The words, as typed, that no chunk holds."""
     missing: float
-    """Their part of the ceiling."""
+    """Of those that are names or phrases the part of the ceiling."""
 
 
 def plan(
@@ -110,7 +110,7 @@ class _Clauses:
         self.chunk_count = searcher.num_docs
         self.ceiling = 0.0
         self.missing = 0.0
-        """What of it words weigh that no chunk holds, parts that it does hold included."""
+        """What of it names and phrases weigh that no chunk holds, parts that it does hold included."""
         self.unknown: list[str] = []
         self._weights: defaultdict[tuple[str, Tokens, Tokens], float] = defaultdict(float)
         """By field, tokens, and the identifiers that must be there too."""
@@ -150,7 +150,8 @@ class _Clauses:
             self.unknown.append(word.text)
             for token in dict.fromkeys(missing):
                 self._add_similar(token, count * (LOOSE_WEIGHT if word.loose else 1.0))
-            self.missing += self.ceiling - before
+            if _is_name(word):
+                self.missing += self.ceiling - before
 
     def add_phrase(self, phrase: Phrase) -> None:
         tokens = _tokens(phrase.text)
@@ -213,6 +214,11 @@ class _Clauses:
 def idf(frequency: int, chunk_count: int) -> float:
     """As in tantivy. Deleted chunks count there until they are merged away, so `frequency` may exceed the live chunks."""
     return math.log1p((max(chunk_count, frequency) - frequency + 0.5) / (frequency + 0.5))
+
+
+def _is_name(word: Word) -> bool:
+    """By how it was typed: a capital, a digit, the form of an identifier."""
+    return bool(word.whole) or any(letter.isupper() or letter.isdigit() for letter in word.text)
 
 
 def _typing_errors(token: str) -> int:

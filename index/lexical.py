@@ -61,7 +61,7 @@ class LexicalHits(msgspec.Struct, frozen=True, kw_only=True):
     unknown: tuple[str, ...]
     """Words of the query, as typed, that no chunk holds; similar words stood in for them where there are any."""
     missing: float = 0.0
-    """How much of the query's weight is theirs: in [0, 1]."""
+    """How much of the query's weight is that of names and phrases among them: in [0, 1]."""
 
 
 NO_HITS = LexicalHits(chunk_ids=[], scores=[], shares=[], total=0, unknown=())

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from index import meta
 from index.rows import ChunkRow, DocumentRow
-from kb.types import OCR_PAGES
+from kb.types import OCR_PAGES, WARNINGS
 from kb.wire import ChunkText, DocumentSummary
 
 
@@ -81,6 +81,7 @@ def summary(row: DocumentRow) -> DocumentSummary:
         document_id=row.id, title=row.title, path=row.source_path, type=row.doc_type, tags=row.tags,
         language=row.language, chunks=row.chunk_count, size=row.size, created_at=row.created_at,
         modified_at=row.modified_at, stale=is_stale(row), meta=meta.given(row.metadata),
+        warnings=tuple(row.metadata.get(WARNINGS, ())),
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     held: dict[int, float] = {}
     """Shares of the query's words in the nearest ones, where only meaning was searched: for `confidence` alone."""
     missing: float = 0.0
-    """How much of the query's weight words have that no chunk holds: in [0, 1]."""
+    """How much of the query's weight names have that no chunk holds: in [0, 1]."""
     among: int = 0
     """How many vectors the nearest are the nearest of."""
     further: dict[int, float] = {}

@@ -83,6 +83,8 @@ class DocumentSummary(msgspec.Struct, frozen=True, kw_only=True):
     stale: bool
     meta: dict[str, str] = {}
     """What it was given with `kb add --meta`."""
+    warnings: tuple[str, ...] = ()
+    """What was said of the file when it was read: it was damaged, a part of it is missing."""
 
 
 class ListAnswer(Answer, frozen=True):

@@ -167,9 +167,14 @@ class SearchAnswers(Answer, frozen=True):
 
     @classmethod
     def of(cls, answers: Iterable[SearchAnswer], fused: Iterable[FusedHit]) -> SearchAnswers:
-        """Each warning once more, for those who look here only."""
+        """Each warning once more, for those who look here only: one that is not of all queries with its query."""
         every = tuple(answers)
-        warnings = dict.fromkeys(warning for answer in every for warning in answer.warnings)
+        of_all = set[str].intersection(*(set(answer.warnings) for answer in every))
+        warnings = dict.fromkeys(
+            warning if warning in of_all else f'"{answer.query}": {warning}'
+            for answer in every
+            for warning in answer.warnings
+        )
         said = {answer.confidence for answer in every}
         return cls(
             answers=every, fused=tuple(fused), confidence=next(word for word in CONFIDENCES if word in said),

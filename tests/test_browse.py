@@ -260,7 +260,7 @@ def test_list_in_json_has_the_documents_with_their_keys(see):
     assert answer.keys() == {"documents", "total", "offset", "returned", "took_ms", "warnings"}
     assert answer["documents"][0].keys() == {
         "document_id", "title", "path", "type", "tags", "language", "chunks", "size", "created_at", "modified_at", "stale",
-        "meta",
+        "meta", "warnings",
     }  # fmt: skip
     assert [document["type"] for document in answer["documents"]] == ["markdown", "text", "code", "note"]
 
@@ -319,6 +319,8 @@ def test_show_repeats_what_was_said_when_the_document_was_read(kb, tmp_path):
     shown = kb("show", "docs/broken.json", "-j").json
 
     assert said == [f"broken: {warning}" for warning in shown["warnings"]] != []
+    [listed] = kb("list", "--path", "*.json", "-j").json["documents"]
+    assert listed["warnings"] == shown["document"]["warnings"] == shown["warnings"]
     assert shown["metadata"] == {}
     assert shown["warnings"][0] in kb("show", "docs/broken.json").stderr
 

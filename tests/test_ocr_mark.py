@@ -56,6 +56,7 @@ def test_a_person_is_told(shelf):
     assert "pages 1-4  ocr" in shown
     assert "read by OCR" in shelf(*SEARCH, "--format", "markdown").stdout
     assert "OCR" not in quoted
+    assert ["OCR" in shelf("get", 1, "--page", page).stderr for page in (3, 4)] == [True, False]
 
 
 def test_other_formats_say_so(shelf):

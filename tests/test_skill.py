@@ -121,7 +121,9 @@ def test_adding_what_cannot_be_read_is_an_answer(others, code, tmp_path, tiny_fo
 def test_the_outer_warnings_are_those_of_all(user):
     answer = user("search", "-j", "key xqzvblorp", "--also", "roof wugtev").json
 
-    assert {*answer["warnings"]} == {warning for one in answer["answers"] for warning in one["warnings"]}
+    assert answer["warnings"] == [
+        f'"{one["query"]}": {warning}' for one in answer["answers"] for warning in one["warnings"]
+    ]
     assert len(answer["warnings"]) > 1
 
 

@@ -29,6 +29,7 @@ def say_where(answer: GetAnswer, part: Part) -> None:
         said_pages(pages) if pages else "",
         f"lines {lines[0]}-{lines[1]}" if lines else "",
         f"chunk {chunks[0].chunk_id}" if len(chunks) == 1 else f"chunks {chunks[0].chunk_id}-{chunks[-1].chunk_id}",
+        "read by OCR" if any(chunk.ocr is True for chunk in chunks) else "",
         "STALE: the file has changed or is gone" if document.stale else "",
     ]
     _say("  ".join(filter(None, facts)))

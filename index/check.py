@@ -19,8 +19,9 @@ import msgspec
 import numpy as np
 
 from index import checksums, columns, cutting, database, originals, projections, schema, vectors, windows
+from index.epoch import DEAD, MatrixDamaged
 from index.lexical import Lexical, LexicalDamaged, segment_files
-from index.matrix import DEAD, Matrix, MatrixDamaged
+from index.matrix import Matrix
 from index.quantized import ROWS_AT_ONCE
 
 UNIT_TOLERANCE = 1e-3

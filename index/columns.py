@@ -12,7 +12,7 @@ and, of many rows, what a first look at these reads (`index.leads`):
     within-<epoch>.f32    three float32 a row, as in bounds
     rests-<epoch>.f32     a float32 a row
 
-How many rows there are is said elsewhere (`index.matrix.Header`): what lies past them is a torn tail. Not here: that header, and
+How many rows there are is said elsewhere (`index.epoch.Header`): what lies past them is a torn tail. Not here: that header, and
 what a row means.
 """
 

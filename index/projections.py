@@ -55,7 +55,8 @@ def catch_up(connection: sqlite3.Connection, folder: Path) -> None:
 
 def matrix_state(connection: sqlite3.Connection, folder: Path) -> State:
     from index import windows
-    from index.matrix import Matrix, MatrixDamaged
+    from index.epoch import MatrixDamaged
+    from index.matrix import Matrix
 
     try:
         header = Matrix.open(matrix_folder(folder)).header
@@ -85,11 +86,11 @@ def _state(connection: sqlite3.Connection, mark: Watermark) -> State:
 
 def rebuild_matrix(connection: sqlite3.Connection, folder: Path) -> Matrix:
     """A new epoch from every live chunk that has a vector. Inside a snapshot, under the writer lock."""
-    from index import matrix, vectors, windows
+    from index import matrixwriter, vectors, windows
 
     config = database.read_config(connection)
     model, dim, words = config["model_key"], int(config["embedding_dim"]), windows.served(config)
-    return matrix.rebuild(
+    return matrixwriter.rebuild(
         folder,
         vectors.of_chunks(connection, model, dim, after_seq=WHOLE_HISTORY, with_windows=words > 0),
         dim=dim,
@@ -111,7 +112,7 @@ def rebuild_lexical(connection: sqlite3.Connection, folder: Path) -> None:
 def _catch_up_matrix(connection: sqlite3.Connection, folder: Path, state: State) -> None:
     import numpy as np
 
-    from index import matrix, vectors
+    from index import epoch, matrixwriter, vectors
     from index.matrix import Matrix
 
     if state is State.UNUSABLE:
@@ -123,8 +124,9 @@ def _catch_up_matrix(connection: sqlite3.Connection, folder: Path, state: State)
         added = vectors.of_chunks(
             connection, current.header.model, current.header.dim, after_seq=seq, with_windows=has_windows
         )
-        current.apply(added, np.array(_deleted_chunks(connection, seq), np.int64), database.head(connection))
-    matrix.unlink_orphans(folder, matrix.read_header(folder))
+        removed = np.array(_deleted_chunks(connection, seq), np.int64)
+        matrixwriter.apply(current, added, removed, database.head(connection))
+    epoch.unlink_orphans(folder, epoch.read_header(folder))
 
 
 def _catch_up_lexical(connection: sqlite3.Connection, folder: Path, state: State) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from index import database, projections, unembedded, vectors
+from index import database, matrixwriter, projections, unembedded, vectors
 from index.builtwith import built_with
 from index.lexical import Lexical
 from index.matrix import Matrix
@@ -47,7 +47,7 @@ def compact(data_dir: Path, *, vacuum: bool, lock_timeout_s: float) -> CompactAn
             if matrix.live_count <= FEW_CHUNKS:
                 compacted = projections.rebuild_matrix(connection, matrix.folder)
             else:  # of the same chunks: no writer has come between, and the transaction above changed none
-                compacted = matrix.compacted(database.head(connection))
+                compacted = matrixwriter.compacted(matrix, database.head(connection))
             lexical = Lexical.open_reader(projections.lexical_folder(data_dir))
             if is_worth_indexing_anew(lexical.count(), lexical.dead_count()):
                 projections.rebuild_lexical(connection, lexical.folder)

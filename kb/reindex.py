@@ -19,7 +19,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 
-from index import cutting, database, matrix, projections, unembedded, vectors
+from index import cutting, database, matrixwriter, projections, unembedded, vectors
 from index.builtwith import UNKNOWN_DIM, BuiltWith, built_with, set_built_with
 from index.store import Writer, reading, writing
 from index.vectors import WaitingText
@@ -158,7 +158,7 @@ def _switch(writer: Writer, built: BuiltWith) -> None:
             writer.connection, built.model_key, built.embedding_dim, after_seq=projections.WHOLE_HISTORY,
             with_windows=built.windows > 0,
         )  # fmt: skip
-        header = matrix.prepare(
+        header = matrixwriter.prepare(
             folder, batches, dim=built.embedding_dim, model=built.model_key, watermark=database.head(writer.connection),
             windows=built.windows,
         )  # fmt: skip
@@ -166,7 +166,7 @@ def _switch(writer: Writer, built: BuiltWith) -> None:
         set_built_with(writer.connection, built)
         switch.end(writer, built.model_name)
     mark = database.head(writer.connection)
-    matrix.publish(folder, msgspec.structs.replace(header, seq=mark.seq, token=mark.token))
+    matrixwriter.publish(folder, msgspec.structs.replace(header, seq=mark.seq, token=mark.token))
 
 
 def _over_limit(writer: Writer, room: int) -> int:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from index import database, documents, failures, projections, sources, tags, unembedded, vectors
 from index.builtwith import BuiltWith, built_with
+from index.epoch import MatrixDamaged
 from index.errors import StoreLocked
-from index.matrix import Matrix, MatrixDamaged
+from index.matrix import Matrix
 from index.store import Reader, database_path, reading
 from kb import heartbeat, jobanswers, provider, rerank
 from kb.model import choose

@@ -26,7 +26,7 @@ from bench_store import bench_store, cache
 from index import documents, projections, store, vectors
 from index.builtwith import BuiltWith
 from index.columns import map_rows
-from index.matrix import read_header
+from index.epoch import read_header
 from index.rows import NewChunk, NewDocument
 from index.store import Writer
 from models import onnxfile

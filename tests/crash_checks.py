@@ -13,8 +13,8 @@ from crash_process import command_in
 from crash_scenarios import SECRET
 
 from index import builtwith, columns, database, documents, jobs, store, vectors
+from index.epoch import read_header
 from index.lexical import segment_files
-from index.matrix import read_header
 from index.query import parse
 from kb import preferences
 from kb.doctor import doctor

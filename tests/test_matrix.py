@@ -11,8 +11,9 @@ from exact import exact_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index import columns, leads, matrix, neighbours
-from index.matrix import Matrix, MatrixDamaged, Nearest
+from index import columns, epoch, leads, matrix, matrixwriter, neighbours
+from index.epoch import MatrixDamaged
+from index.matrix import Matrix, Nearest
 from index.quantized import BLOCK_ROWS, holds
 from index.watermark import Watermark
 
@@ -42,7 +43,7 @@ def folder(tmp_path):
 @pytest.fixture
 def ten(folder):
     """Chunks 1 to 10."""
-    return matrix.rebuild(folder, [(ids_from(1, 10), rows(10))], dim=DIM, model="m", watermark=Watermark(1, 11))
+    return matrixwriter.rebuild(folder, [(ids_from(1, 10), rows(10))], dim=DIM, model="m", watermark=Watermark(1, 11))
 
 
 def test_the_nearest_rows_come_first_with_their_cosine(ten):
@@ -62,21 +63,21 @@ def test_the_likeness_of_chunks_is_the_cosine_of_their_rows_in_the_order_asked_f
 def test_what_has_no_row_is_like_nothing(ten, folder):
     assert ten.likeness([3, 11, 0])[1].tolist() == [0, 0, 0]
     assert ten.likeness([0, 99, 3])[2] == pytest.approx([0, 0, 1])
-    empty = matrix.rebuild(folder, [], dim=DIM, model="m", watermark=Watermark(1, 2))
+    empty = matrixwriter.rebuild(folder, [], dim=DIM, model="m", watermark=Watermark(1, 2))
     assert empty.likeness([1, 2]).tolist() == [[0, 0], [0, 0]]
 
 
 def test_the_likeness_of_a_damaged_row_is_none(folder):
     vectors = rows(3)
     vectors[1, 2] = np.nan
-    index = matrix.rebuild(folder, [(ids_from(1, 3), vectors)], dim=DIM, model="m", watermark=Watermark(1, 3))
+    index = matrixwriter.rebuild(folder, [(ids_from(1, 3), vectors)], dim=DIM, model="m", watermark=Watermark(1, 3))
     assert index.likeness([1, 2, 3])[1].tolist() == [0, 0, 0]
 
 
 def test_equal_rows_come_in_the_order_of_their_ids(folder):
     """Also where the limit cuts through them, and whatever their order in the file is."""
     same = np.repeat(rows(1), 6, axis=0)
-    index = matrix.rebuild(
+    index = matrixwriter.rebuild(
         folder, [(np.array([9, 4, 7, 2, 8, 5]), same)], dim=DIM, model="m", watermark=Watermark(1, 1)
     )
     assert index.search(rows(1)[0], 3).chunk_ids == [2, 4, 5]
@@ -90,7 +91,7 @@ def test_a_filter_holds_before_ranking(ten):
 
 
 def test_an_empty_matrix_finds_nothing(folder):
-    index = matrix.rebuild(folder, [], dim=DIM, model="m", watermark=Watermark(1, 1))
+    index = matrixwriter.rebuild(folder, [], dim=DIM, model="m", watermark=Watermark(1, 1))
     assert index.search(rows(1)[0], 5).chunk_ids == []
 
 
@@ -107,12 +108,12 @@ def test_a_query_that_is_not_all_numbers_is_refused(ten, number):
 
 def test_rows_of_another_size_are_refused_and_not_written(ten, folder):
     with pytest.raises(ValueError, match=r"\(2, 8\), got \(2, 3\)"):
-        ten.apply([(ids_from(11, 2), np.ones((2, 3), np.float32))], NOTHING, Watermark(2, 22))
+        matrixwriter.apply(ten, [(ids_from(11, 2), np.ones((2, 3), np.float32))], NOTHING, Watermark(2, 22))
     assert Matrix.open(folder).header == ten.header
 
 
 def test_a_removed_chunk_is_dead_in_place_and_its_row_stays(ten, folder):
-    after = ten.apply([], np.array([3, 5]), Watermark(2, 22))
+    after = matrixwriter.apply(ten, [], np.array([3, 5]), Watermark(2, 22))
     assert (after.header.rows, after.live_count, after.dead_count) == (10, 8, 2)
     assert {3, 5}.isdisjoint(after.search(rows(10)[2], 10).chunk_ids)
     assert Matrix.open(folder).header.watermark == Watermark(2, 22)
@@ -121,14 +122,14 @@ def test_a_removed_chunk_is_dead_in_place_and_its_row_stays(ten, folder):
 def test_what_is_applied_twice_is_there_once(ten):
     """A process killed after the rows and before its watermark does it all again."""
     batch = (ids_from(8, 5), np.concatenate([rows(10)[7:], rows(2, seed=1)]))
-    once = ten.apply([batch], np.array([1]), Watermark(2, 22))
-    twice = once.apply([batch], np.array([1]), Watermark(2, 22))
+    once = matrixwriter.apply(ten, [batch], np.array([1]), Watermark(2, 22))
+    twice = matrixwriter.apply(once, [batch], np.array([1]), Watermark(2, 22))
     assert twice.ids.tolist() == once.ids.tolist() == [0, *range(2, 13)]
     assert np.array_equal(twice.vectors[:10], rows(10))
 
 
 def test_a_row_that_is_another_one_now_takes_the_place_of_the_old_one(ten):
-    after = ten.apply([(ids_from(9, 3), rows(3, seed=1))], NOTHING, Watermark(2, 22))
+    after = matrixwriter.apply(ten, [(ids_from(9, 3), rows(3, seed=1))], NOTHING, Watermark(2, 22))
     assert after.ids.tolist() == [*range(1, 9), 0, 0, 9, 10, 11]
     assert np.array_equal(after.vectors[10:], rows(3, seed=1))
 
@@ -153,7 +154,7 @@ def test_a_torn_tail_is_not_read_and_is_cut_by_the_next_writer(ten, folder):
             file.write(b"x" * (9 + 14 * number))
     torn = Matrix.open(folder)
     assert torn.ids.tolist() == list(range(1, 11))
-    after = torn.apply([(ids_from(11, 1), rows(1, seed=2))], NOTHING, Watermark(2, 22))
+    after = matrixwriter.apply(torn, [(ids_from(11, 1), rows(1, seed=2))], NOTHING, Watermark(2, 22))
     assert after.ids.tolist() == list(range(1, 12))
     assert np.array_equal(after.vectors, np.vstack([rows(10), rows(1, seed=2)]))
     assert [(folder / name).stat().st_size for name in FILES] == [11 * size for size in ROW_BYTES]
@@ -168,19 +169,19 @@ def test_the_header_moves_only_when_all_rows_are_written(ten, folder):
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        ten.apply(batches(), NOTHING, Watermark(2, 22))
+        matrixwriter.apply(ten, batches(), NOTHING, Watermark(2, 22))
     assert Matrix.open(folder).header == ten.header
 
 
 def test_a_rebuild_is_a_new_epoch_and_the_old_files_go(ten, folder):
-    matrix.rebuild(folder, [(ids_from(2, 3), rows(3))], dim=DIM, model="m", watermark=Watermark(2, 22))
+    matrixwriter.rebuild(folder, [(ids_from(2, 3), rows(3))], dim=DIM, model="m", watermark=Watermark(2, 22))
     assert {path.name for path in folder.iterdir()} == {"header.json", *(name.replace("1", "2", 1) for name in FILES)}
 
 
 def test_a_reader_that_has_the_old_epoch_mapped_keeps_answering(ten, folder):
     query = rows(10)[3]
     before = ten.search(query, 10)
-    matrix.rebuild(folder, [(ids_from(1, 1), rows(1))], dim=DIM, model="m", watermark=Watermark(2, 22))
+    matrixwriter.rebuild(folder, [(ids_from(1, 1), rows(1))], dim=DIM, model="m", watermark=Watermark(2, 22))
     assert ten.search(query, 10) == before
     assert Matrix.open(folder).search(query, 10).chunk_ids == [1]
 
@@ -189,7 +190,7 @@ def test_a_matrix_that_is_open_stays_as_it_was_while_a_writer_appends_and_kills(
     """Whether it was searched before or not: an answer is of one state."""
     query = rows(10)[3]
     before, unsearched = ten.search(query, 10), Matrix.open(ten.folder)
-    after = ten.apply([(ids_from(11, 2), rows(2, seed=1))], np.array([4, 5]), Watermark(2, 22))
+    after = matrixwriter.apply(ten, [(ids_from(11, 2), rows(2, seed=1))], np.array([4, 5]), Watermark(2, 22))
     assert ten.search(query, 10) == unsearched.search(query, 10) == before
     assert ten.search(query, 10, ids_from(1, 12)) == before
     assert set(after.search(query, 12).chunk_ids) == {1, 2, 3, *range(6, 13)}
@@ -197,16 +198,16 @@ def test_a_matrix_that_is_open_stays_as_it_was_while_a_writer_appends_and_kills(
 
 def test_files_of_a_rebuild_that_was_not_finished_are_not_read_and_are_removed(ten, folder):
     """Killed before the swap: the header still names the old epoch."""
-    matrix.prepare(folder, [(ids_from(1, 3), rows(3, seed=4))], dim=DIM, model="m", watermark=Watermark(2, 22))
+    matrixwriter.prepare(folder, [(ids_from(1, 3), rows(3, seed=4))], dim=DIM, model="m", watermark=Watermark(2, 22))
     (folder / "header.json.new").write_bytes(b"{half")
     assert np.array_equal(Matrix.open(folder).vectors, rows(10))
-    matrix.unlink_orphans(folder, ten.header)
+    epoch.unlink_orphans(folder, ten.header)
     assert {path.name for path in folder.iterdir()} == {"header.json", *FILES}
 
 
 def test_a_rebuild_does_not_write_into_files_of_one_that_was_not_finished(ten, folder):
-    matrix.prepare(folder, [(ids_from(1, 3), rows(3, seed=4))], dim=DIM, model="m", watermark=Watermark(2, 22))
-    after = matrix.rebuild(folder, [(ids_from(5, 2), rows(2))], dim=DIM, model="m", watermark=Watermark(2, 22))
+    matrixwriter.prepare(folder, [(ids_from(1, 3), rows(3, seed=4))], dim=DIM, model="m", watermark=Watermark(2, 22))
+    after = matrixwriter.rebuild(folder, [(ids_from(5, 2), rows(2))], dim=DIM, model="m", watermark=Watermark(2, 22))
     assert after.ids.tolist() == [5, 6]
     assert np.array_equal(after.vectors, rows(2))
 
@@ -244,7 +245,7 @@ def as_sorting_says(index, scores, limit, allowed):
     admitted = [
         (-scores[row], chunk_id)
         for row, chunk_id in enumerate(index.ids.tolist())
-        if chunk_id != matrix.DEAD and (allowed is None or chunk_id in allowed)
+        if chunk_id != epoch.DEAD and (allowed is None or chunk_id in allowed)
     ]
     best = sorted(admitted)[:limit]
     return Nearest([chunk_id for _, chunk_id in best], [float(-score) for score, _ in best], {}, len(admitted))
@@ -262,8 +263,8 @@ def test_a_search_is_what_sorting_all_scores_gives(tmp_path_factory, data):
     distinct = rows(data.draw(st.integers(1, count)), seed=count)  # fewer than there are rows: ties
     ids = np.random.default_rng(count).permutation(ids_from(1, count))
     vectors = distinct[np.arange(count) % len(distinct)]
-    index = matrix.rebuild(folder, [(ids, vectors)], dim=DIM, model="m", watermark=Watermark(1, 1))
-    index = index.apply([], np.array(sorted(dead), np.int64), Watermark(2, 2))
+    index = matrixwriter.rebuild(folder, [(ids, vectors)], dim=DIM, model="m", watermark=Watermark(1, 1))
+    index = matrixwriter.apply(index, [], np.array(sorted(dead), np.int64), Watermark(2, 2))
     filter_ids = None if allowed is None else np.array(sorted(allowed), np.int64)
     query = rows(1, seed=99)[0]
     assert index.search(query, limit, filter_ids) == as_sorting_says(
@@ -279,9 +280,9 @@ def test_many_rows_in_several_blocks_give_the_same(folder):
     vectors[9000:9040] = vectors[:40]
     query = vectors[7] + vectors[20]
     scores = exact_scores(vectors, query)
-    index = matrix.rebuild(folder, [(ids_from(1, count), vectors)], dim=dim, model="m", watermark=Watermark(1, 1))
+    index = matrixwriter.rebuild(folder, [(ids_from(1, count), vectors)], dim=dim, model="m", watermark=Watermark(1, 1))
     for dead in (NOTHING, ids_from(500, 100)):
-        index = index.apply([], dead, Watermark(2, 2))
+        index = matrixwriter.apply(index, [], dead, Watermark(2, 2))
         assert index.search(query, 100) == as_sorting_says(index, scores, 100, None)
         for allowed in (ids_from(1, count)[::2], ids_from(1, count)[::100], ids_from(8000, 1200)):
             expected = as_sorting_says(index, scores, 100, set(allowed.tolist()))
@@ -297,7 +298,7 @@ def led(monkeypatch, folder):
     monkeypatch.setattr(leads, "LEAST_ROWS", 200)
     monkeypatch.setattr(leads, "ROWS_AT_ONCE", 64)
     monkeypatch.setattr(matrix, "PLAIN_ROWS", 20)
-    index = matrix.rebuild(folder, [(ids_from(1, 300), rows(300))], dim=DIM, model="m", watermark=Watermark(1, 1))
+    index = matrixwriter.rebuild(folder, [(ids_from(1, 300), rows(300))], dim=DIM, model="m", watermark=Watermark(1, 1))
     assert index.leading
     return index
 
@@ -317,10 +318,12 @@ def test_a_matrix_that_grows_is_given_them_and_answers_alike(monkeypatch, folder
     monkeypatch.setattr(leads, "LEAST_ROWS", 200)
     monkeypatch.setattr(matrix, "PLAIN_ROWS", 20)
     vectors = rows(500)
-    index = matrix.rebuild(folder, [(ids_from(1, 150), vectors[:150])], dim=DIM, model="m", watermark=Watermark(1, 1))
+    index = matrixwriter.rebuild(
+        folder, [(ids_from(1, 150), vectors[:150])], dim=DIM, model="m", watermark=Watermark(1, 1)
+    )
     for number, (first, end) in enumerate([(150, 199), (199, 201), (201, 500)], 2):
         added = [(ids_from(first + 1, end - first), vectors[first:end])]
-        index = index.apply(added, NOTHING, Watermark(number, number))
+        index = matrixwriter.apply(index, added, NOTHING, Watermark(number, number))
         assert (index.header.leading is not None) == (end >= 200)
         for query in rows(5, seed=7):
             nearest_of(index, vectors[:end], query)
@@ -331,7 +334,7 @@ def test_a_torn_tail_of_them_is_cut_and_written_anew(led, folder):
     for column in columns.LEADING_COLUMNS:
         with column.path(folder, 1).open("ab") as file:
             file.write(b"\x01" * 77)
-    index = led.apply([(ids_from(301, 50), rows(350)[300:])], NOTHING, Watermark(2, 2))
+    index = matrixwriter.apply(led, [(ids_from(301, 50), rows(350)[300:])], NOTHING, Watermark(2, 2))
     assert index.is_coded_truly(slice(0, 350)).all()
     for column in columns.LEADING_COLUMNS:
         assert column.path(folder, 1).stat().st_size == column.size_bytes(350, index.header.leading.dims)
@@ -339,10 +342,10 @@ def test_a_torn_tail_of_them_is_cut_and_written_anew(led, folder):
 
 def test_what_a_writer_left_that_was_killed_before_its_header_is_written_anew(monkeypatch, folder):
     monkeypatch.setattr(leads, "LEAST_ROWS", 200)
-    index = matrix.rebuild(folder, [(ids_from(1, 150), rows(150))], dim=DIM, model="m", watermark=Watermark(1, 1))
+    index = matrixwriter.rebuild(folder, [(ids_from(1, 150), rows(150))], dim=DIM, model="m", watermark=Watermark(1, 1))
     for column in (columns.AXES, *columns.LEADING_COLUMNS):
         column.path(folder, 1).write_bytes(b"\x01" * 5000)
-    index = index.apply([(ids_from(151, 100), rows(250)[150:])], NOTHING, Watermark(2, 2))
+    index = matrixwriter.apply(index, [(ids_from(151, 100), rows(250)[150:])], NOTHING, Watermark(2, 2))
     assert index.is_coded_truly(slice(0, 250)).all()
 
 
@@ -368,9 +371,9 @@ def test_one_of_these_files_that_is_short_missing_or_false_is_known_for_it(led, 
 
 @pytest.mark.parametrize("dead", [0, 50, 150], ids=["none dead", "still many", "few left"])
 def test_compacted_it_has_the_live_rows_as_they_were(led, folder, dead):
-    led = led.apply([], ids_from(1, dead), Watermark(2, 2))
+    led = matrixwriter.apply(led, [], ids_from(1, dead), Watermark(2, 2))
     before = [led.search(query, 20) for query in rows(5, seed=7)]
-    index = led.compacted(Watermark(3, 3))
+    index = matrixwriter.compacted(led, Watermark(3, 3))
     assert (index.header.rows, index.dead_count, index.header.watermark) == (300 - dead, 0, Watermark(3, 3))
     assert [index.search(query, 20) for query in rows(5, seed=7)] == before
     assert index.is_coded_truly(slice(0, 300 - dead)).all()
@@ -380,7 +383,7 @@ def test_compacted_it_has_the_live_rows_as_they_were(led, folder, dead):
 
 
 def test_these_files_go_with_their_epoch(led, folder):
-    matrix.rebuild(folder, [(ids_from(1, 10), rows(10))], dim=DIM, model="m", watermark=Watermark(2, 2))
+    matrixwriter.rebuild(folder, [(ids_from(1, 10), rows(10))], dim=DIM, model="m", watermark=Watermark(2, 2))
     assert {columns.epoch_of(path) for path in folder.iterdir()} == {0, 2}
 
 
@@ -390,8 +393,8 @@ def test_a_row_that_is_not_all_numbers_comes_last_and_hides_no_other(folder):
     vectors[3] = np.nan
     vectors[4, 0] = np.inf
     count = len(vectors)
-    index = matrix.rebuild(folder, [(ids_from(1, count), vectors)], dim=DIM, model="m", watermark=Watermark(1, 1))
-    sound = index.apply([], np.array([4, 5]), Watermark(2, 2))
+    index = matrixwriter.rebuild(folder, [(ids_from(1, count), vectors)], dim=DIM, model="m", watermark=Watermark(1, 1))
+    sound = matrixwriter.apply(index, [], np.array([4, 5]), Watermark(2, 2))
     for limit in (10, count):
         found = index.search(vectors[9], limit)
         assert found.chunk_ids[: limit - 2] == sound.search(vectors[9], limit).chunk_ids[: limit - 2]

@@ -15,7 +15,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from small_store import document
 
-from index import builtwith, cutting, database, matrix, store, unembedded, vectors, windows
+from index import builtwith, cutting, database, matrixwriter, store, unembedded, vectors, windows
 from index.builtwith import BuiltWith
 from index.grouped import owners
 from index.matrix import Matrix
@@ -110,7 +110,7 @@ def by_definition(ids, rows, query):
 
 def written(folder, ids, rows):
     shutil.rmtree(folder, ignore_errors=True)
-    return matrix.rebuild(folder, [(ids, rows)], dim=DIM, model="m", watermark=Watermark(1, 1), windows=WORDS)
+    return matrixwriter.rebuild(folder, [(ids, rows)], dim=DIM, model="m", watermark=Watermark(1, 1), windows=WORDS)
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.1, 1.0, 10.0])
@@ -154,7 +154,7 @@ def test_filters_ties_and_chunks_that_are_asked_for_as_well(tmp_path_factory, co
 
 def test_a_chunk_without_windows_scores_as_in_a_store_without_any(tmp_path):
     ids, rows = rows_of(dict.fromkeys(range(1, 50), 0), seed=1, spread=0)
-    plain = matrix.rebuild(tmp_path / "plain", [(ids, rows)], dim=DIM, model="m", watermark=Watermark(1, 1))
+    plain = matrixwriter.rebuild(tmp_path / "plain", [(ids, rows)], dim=DIM, model="m", watermark=Watermark(1, 1))
     assert written(tmp_path / "matrix", ids, rows).search(rows[3], 20) == plain.search(rows[3], 20)
 
 
@@ -169,9 +169,9 @@ def test_a_damaged_window_counts_as_none_and_a_damaged_whole_comes_last(tmp_path
 
 def test_rows_of_windows_die_with_their_chunk_and_a_window_without_it_is_not_found(tmp_path):
     ids, rows = rows_of({1: 2, 2: 3}, seed=5, spread=1)
-    index = written(tmp_path / "matrix", ids, rows).apply([], np.array([1]), Watermark(2, 2))
+    index = matrixwriter.apply(written(tmp_path / "matrix", ids, rows), [], np.array([1]), Watermark(2, 2))
     assert set(owners(index.ids).tolist()) == {0, 2}
-    index._kill(np.array([2]))  # as a reader may find it while a writer is at it
+    matrixwriter.kill(index, np.array([2]))  # as a reader may find it while a writer is at it
     assert Matrix.open(index.folder).search(rows[0], 5).chunk_ids == []
 
 
@@ -456,7 +456,7 @@ def test_doctor_finds_windows_that_are_not_those_of_their_text_and_mends_them(wi
 
 def test_doctor_finds_a_row_of_a_window_that_is_missing(windowed, roomy_folder):
     current = Matrix.open(windowed / "matrix")
-    current._kill(np.array([windows.row_id(3, 0)]))
+    matrixwriter.kill(current, np.array([windows.row_id(3, 0)]))
     [found] = [
         check for check in doctor(windowed, using(roomy_folder, WORDS), fix=True).checks if check.name == "matrix"
     ]

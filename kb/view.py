@@ -174,17 +174,24 @@ def _pictured(wanted: _Wanted, path: str, origin: Origin, look: Look, said: tupl
         return _answer(wanted, "image", origin, said, image.picture(path, wanted.pages[0], size))
     from kb.read.pdf.picture import of_page
 
-    picture = of_page(path, wanted.pages, passage, size, look.password)
-    if AS_IT_IS_NOW in said and find(picture.text):
+    is_as_read = AS_IT_IS_NOW not in said
+    picture = of_page(path, wanted.pages, passage, size, look.password, is_as_read=is_as_read)
+    if not is_as_read and find(picture.text):
         raise UnreadableFile(f"{path}: page {picture.number} holds what looks like a secret, and was not read")
     if picture.dpi < look.dpi:
         said = (*said, f"the page is large: drawn at {picture.dpi} dpi")
-    if passage and not picture.marks:
-        said = (
-            *said,
-            "the passage is not marked: its words are not in the text of the page (a scan, or another version)",
-        )
+    if passage:
+        said = (*said, *_unmarked(picture))
     return _answer(wanted, "page", origin, said, picture)
+
+
+def _unmarked(picture: Picture) -> Iterator[str]:
+    """What of a passage is not marked on its page, and why."""
+    if not picture.marks and not (picture.rows and picture.text.strip()):
+        yield "the passage is not marked: its words are not in the text of the page (a scan, or another version)"
+    elif picture.rows_marked < picture.rows:
+        rows = f"{picture.rows_marked} of {picture.rows} rows of the table are marked"
+        yield f"{rows}: the others are not in the text of this page, or not in one place for sure"
 
 
 def _excerpt(wanted: _Wanted, path: str | None, origin: Origin, look: Look, said: tuple[str, ...]) -> Viewed:
@@ -224,6 +231,6 @@ def _answer(
         document=summary(wanted.document), chunk_id=chunk.id if chunk else None, kind=kind, origin=origin, page=page,
         page_count=drawn.page_count, lines=lines_of(chunk) if chunk else None, heading=heading_of(chunk) if chunk else "",
         text=text or "\n".join(line.text for line in lines), excerpt=tuple(lines), width=drawn.width, height=drawn.height,
-        dpi=drawn.dpi, marks=drawn.marks, warnings=said,
+        dpi=drawn.dpi, marks=drawn.marks, table_rows=drawn.rows, table_rows_marked=drawn.rows_marked, warnings=said,
     )  # fmt: skip
     return Viewed(answer, drawn.png)

@@ -47,4 +47,7 @@ class ViewAnswer(Answer, frozen=True):
     dpi: int = 0
     """As rendered: less than asked for where the page would be too large. 0: a document that is a picture."""
     marks: tuple[Rectangle, ...] = ()
-    """Where the passage stands in the picture, a rectangle a line."""
+    """Where the passage stands in the picture, a rectangle a line, of a table a cell. What could as well stand elsewhere is not marked."""
+    table_rows: int = 0
+    """Of tables in the passage, without their heads. Of a page."""
+    table_rows_marked: int = 0

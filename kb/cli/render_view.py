@@ -15,11 +15,18 @@ def view(answer: ViewAnswer) -> Iterator[str]:
     if answer.document.path:
         yield marks.dim(one_line(answer.document.path))
     if answer.picture:
-        shown = f"{answer.width} x {answer.height}" + (f", {len(answer.marks)} places marked" if answer.marks else "")
-        yield f"{marks.link(one_line(answer.picture), answer.picture)}  ({shown})"
+        yield f"{marks.link(one_line(answer.picture), answer.picture)}  ({', '.join(_shown(answer))})"
     if answer.excerpt:
         yield ""
         yield from _lines(answer.excerpt, marks)
+
+
+def _shown(answer: ViewAnswer) -> Iterator[str]:
+    yield f"{answer.width} x {answer.height}"
+    if answer.table_rows:
+        yield f"{answer.table_rows_marked} of {answer.table_rows} rows of the table marked"
+    if answer.marks:
+        yield f"{len(answer.marks)} places marked"
 
 
 def _facts(answer: ViewAnswer) -> Iterator[str]:

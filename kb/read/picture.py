@@ -28,6 +28,9 @@ class Picture(msgspec.Struct, frozen=True, kw_only=True):
     height: int
     dpi: int = 0
     marks: tuple[Box, ...] = ()
+    rows: int = 0
+    """Of tables in the passage, without heads."""
+    rows_marked: int = 0
     number: int = 1
     """Which page, from 1."""
     text: str = ""

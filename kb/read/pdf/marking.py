@@ -1,21 +1,22 @@
 """Which words of a page a passage is made of, although it was put together from them in another way. Pure.
 
-What a reader makes of a page has joined lines, words put together at hyphens, tables as markdown, other spaces and its own reading order.
-So only letters and digits are compared, in runs of at least a dozen: first along the words as the file has them, then along the rows
-of the page. The longest run has its part of the passage to itself, so that a phrase that the page repeats is not marked twice. Shorter
-words count where they stand beside one that was found.
+Tables, which readers write as markdown, are placed row by row (`kb.read.pdf.rows`). What a reader makes of the text around them has joined
+lines, words put together at hyphens, other spaces and its own reading order. So only letters and digits are compared, in runs of at least
+a dozen: first along the words as the file has them, then along the rows of the page. The longest run has its part of the passage to itself,
+so that a phrase that the page repeats is not marked twice. Shorter words count where they stand beside one that was found.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import msgspec
 
-Area = tuple[float, float, float, float]
-"""Left, top, right, bottom."""
+from kb.read.pdf import rows
+from kb.read.pdf.cells import Page
+from kb.read.pdf.words import Area, Word, around, folded
+
 SHORTEST_RUN = 12
 """Characters: two or three words. A page of 3,000 characters shares shorter ones with any text of its language."""
 
@@ -23,18 +24,14 @@ MOST_PLACES = 8
 """Of the same characters in the passage, that are compared: dotted lines and zeros would take minutes."""
 
 
-class Word(msgspec.Struct, frozen=True):
-    text: str
-    area: Area
-    line: tuple[int, int]
-    """Block and line that it stands in."""
-
-
 class Found(msgspec.Struct, frozen=True):
     words: frozenset[int]
     """Places in the sequence of words."""
     characters: int
     """Letters and digits of the passage that were found."""
+    rows: int
+    """Of tables in the passage, without heads."""
+    rows_found: int
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -45,16 +42,32 @@ class _Run(msgspec.Struct, frozen=True):
     length: int
 
 
-def find(words: Sequence[Word], passage: str) -> Found:
-    wanted = folded(passage)
+def find(words: Sequence[Word], passage: str, *, is_here: bool = False) -> Found:
+    """`is_here`: all of the passage is on this page, and not on the next one in part. The words stand upright."""
+    tables, texts = rows.split(passage)
+    placed = rows.of_tables(Page(words), tables, is_here=is_here)
+    of_tables = frozenset[int]().union(*placed.words)
+    shortest = min(SHORTEST_RUN, len(folded(passage)))
+    of_texts, characters = _of_texts(words, of_tables, folded("".join(texts)), shortest)
+    return Found(
+        words=of_tables | of_texts,
+        characters=characters + sum(len(folded(words[number].text)) for number in of_tables),
+        rows=sum(not row.is_head for table in tables for row in table),
+        rows_found=placed.rows,
+    )
+
+
+def _of_texts(words: Sequence[Word], taken: frozenset[int], wanted: str, shortest: int) -> tuple[frozenset[int], int]:
+    """Words that are not of tables, and how many letters and digits of the texts they are."""
     claimed = bytearray(len(wanted))
     found: set[int] = set()
-    rows = _by_rows(words)
-    for order in (range(len(words)), rows):
-        found |= _along(words, order, wanted, claimed)
-    for row_order in (rows, rows[::-1]):
-        found |= _beside(words, row_order, found, wanted, claimed)
-    return Found(frozenset(found), sum(claimed))
+    in_file = [number for number in range(len(words)) if number not in taken]
+    in_rows = [number for number in _by_rows(words) if number not in taken]
+    for order in (in_file, in_rows):
+        found |= _along(words, order, wanted, claimed, shortest)
+    for order in (in_rows, in_rows[::-1]):
+        found |= _beside(words, order, found, wanted, claimed)
+    return frozenset(found), sum(claimed)
 
 
 def areas(words: Sequence[Word], found: Found) -> list[Area]:
@@ -66,20 +79,15 @@ def areas(words: Sequence[Word], found: Found) -> list[Area]:
             stretches[-1].append(number)
         else:
             stretches.append([number])
-    return [_around(words[number].area for number in stretch) for stretch in stretches]
+    return [around(words[number].area for number in stretch) for stretch in stretches]
 
 
-def folded(text: str) -> str:
-    """Letters and digits alone, without case, ligatures and widths."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
-
-
-def _along(words: Sequence[Word], order: Iterable[int], wanted: str, claimed: bytearray) -> set[int]:
+def _along(words: Sequence[Word], order: Iterable[int], wanted: str, claimed: bytearray, shortest: int) -> set[int]:
     """The words of runs, the longest first, whose part of the passage no other run has; those parts become claimed."""
     texts = [(number, folded(words[number].text)) for number in order]
     owners = [number for number, text in texts for _ in text]
     covered: dict[int, int] = {}
-    for run in sorted(_runs("".join(text for _, text in texts), wanted), key=lambda run: -run.length):
+    for run in sorted(_runs("".join(text for _, text in texts), wanted, shortest), key=lambda run: -run.length):
         end = run.passage + run.length
         if 2 * sum(claimed[run.passage : end]) >= run.length:
             continue
@@ -111,9 +119,8 @@ def _unclaimed(text: str, wanted: str, claimed: bytearray) -> int:
     return place
 
 
-def _runs(page: str, passage: str) -> Iterable[_Run]:
-    """From left to right in the page, at each place the longest; runs do not overlap there."""
-    length = min(SHORTEST_RUN, len(passage))
+def _runs(page: str, passage: str, length: int) -> Iterable[_Run]:
+    """Of this length at least, from left to right in the page, at each place the longest; runs do not overlap there."""
     if not length:
         return
     places: dict[str, list[int]] = {}
@@ -140,15 +147,15 @@ def _alike(page: str, position: int, passage: str, start: int) -> int:
 
 def _by_rows(words: Sequence[Word]) -> list[int]:
     """From top to bottom, and from left to right among words that stand side by side."""
-    rows: list[list[int]] = []
+    lines: list[list[int]] = []
     for number in sorted(range(len(words)), key=lambda number: words[number].area[1] + words[number].area[3]):
         _, top, _, bottom = words[number].area
-        last = words[rows[-1][-1]].area if rows else None
+        last = words[lines[-1][-1]].area if lines else None
         if last and last[1] < (top + bottom) / 2 < last[3]:
-            rows[-1].append(number)
+            lines[-1].append(number)
         else:
-            rows.append([number])
-    return [number for row in rows for number in sorted(row, key=lambda number: words[number].area[0])]
+            lines.append([number])
+    return [number for line in lines for number in sorted(line, key=lambda number: words[number].area[0])]
 
 
 def _go_on(word: Word, after: Word) -> bool:
@@ -159,8 +166,3 @@ def _go_on(word: Word, after: Word) -> bool:
     return (
         word.area[1] < (after.area[1] + after.area[3]) / 2 < word.area[3] and 0 <= after.area[0] - word.area[2] < height
     )
-
-
-def _around(inner: Iterable[Area]) -> Area:
-    lefts, tops, rights, bottoms = zip(*inner, strict=True)
-    return min(lefts), min(tops), max(rights), max(bottoms)

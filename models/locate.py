@@ -133,13 +133,14 @@ def _read_folder(folder: Path, _states: tuple[_State, ...]) -> ModelFiles:
 
 
 def _states_in(folder: Path) -> tuple[_State, ...]:
-    """Of all files there and one folder below, where a model's files are."""
+    """Of all files there and one folder below, where a model's files are; what cannot be looked at is none of them."""
     found = []
-    for place in (folder, *(Path(entry) for entry in os.scandir(folder) if entry.is_dir())):
-        for entry in os.scandir(place):
-            with suppress(FileNotFoundError):  # a link whose target is gone
-                status = entry.stat()
-                found.append((entry.path, status.st_ino, status.st_size, status.st_mtime_ns))
+    for place in (folder, *(path for path in folder.iterdir() if path.is_dir())):
+        with suppress(OSError):
+            for entry in os.scandir(place):
+                with suppress(OSError):  # a link whose target is gone
+                    status = entry.stat()
+                    found.append((entry.path, status.st_ino, status.st_size, status.st_mtime_ns))
     return tuple(sorted(found))
 
 

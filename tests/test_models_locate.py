@@ -76,6 +76,15 @@ def test_a_file_of_a_folder_that_changes_is_read_again(tmp_path):
     assert locate(str(tmp_path)).spec.query_prefix == "say: "
 
 
+def test_links_that_lead_nowhere_are_none_of_a_models_files(tmp_path):
+    write_model(tmp_path)
+    before = locate(str(tmp_path))
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "onnx" / "gone").symlink_to(tmp_path / "nothing")
+
+    assert locate(str(tmp_path)) == before
+
+
 @pytest.mark.parametrize("onnx_file", ["onnx/model.onnx", "model.onnx", "model_quantized.onnx", "onnx/odd.onnx"])
 def test_the_onnx_file_may_lie_where_exporters_put_it(tmp_path, onnx_file):
     files = locate(str(write_model(tmp_path, onnx_file=onnx_file)))

@@ -36,9 +36,11 @@ def served(config: Mapping[str, str]) -> int:
 
 def spans(text: str, words: int) -> list[tuple[int, int]]:
     """Where each window begins and ends in `text`, in characters; none where `text` has no more than `words` words."""
+    if words < 1:
+        return []
     found = [match.span() for match in WORD.finditer(text)]
     spare = len(found) - words
-    if words < 1 or spare <= 0:
+    if spare <= 0:
         return []
     steps = math.ceil(spare / words)
     firsts = (number * spare // steps for number in range(steps + 1))

@@ -28,7 +28,7 @@ from bench_floors import Floors
 from bench_process import PAUSE_S, run
 from bench_search import Case, commands, daemon_status, search, unseen, warm_up
 from bench_store import bench_store, cache
-from scale_chart import draw
+from scale_chart import draw, panels_of
 from scale_store import CHUNKS_A_DOCUMENT, ScaleStore, Step, scale_store
 
 from index import sources
@@ -78,7 +78,7 @@ def bench_scale(all_rows: list[int], dims: int) -> None:
         keep(one)
         print_one(one)
     chart = cache() / "scale.png"
-    draw([(f"{one.rows:,} x {one.dims}", one) for one in kept()], chart)
+    draw(panels_of(kept(), kept()[-1]), chart)
     print(f"\n{chart}")
 
 

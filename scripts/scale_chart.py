@@ -1,4 +1,4 @@
-"""The chart of `scripts/bench scale`: time and memory against chunks, drawn with Pillow, which readers of pictures bring anyway."""
+"""The charts of `scripts/bench scale` and `markdown`: time and memory against chunks, drawn with Pillow, which readers of pictures bring anyway."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ class Panel(NamedTuple):
     lines: list[Line]
 
 
-def draw(measured: Sequence[tuple[str, Measured]], path: Path) -> None:
+def draw(panels: Sequence[Panel], path: Path) -> None:
     """Panels in two columns; the horizontal axis is chunks, in thousands, from 0."""
-    panels = panels_of([one for _, one in measured], measured[-1][1])
     width, height = PANEL
     rows = -(-len(panels) // 2)
     image = Image.new("RGB", (2 * width, rows * height), "white")

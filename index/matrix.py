@@ -26,7 +26,7 @@ from index.leading import Axes, Leading, Parts, holds
 
 Further = Callable[[], Collection[int]]
 
-PLAIN_ROWS = 1000
+PLAIN_ROWS = 500
 """So many are scored as they are: to sort them out by their codes first takes as long (0.27 ms at 384 dimensions)."""
 FEW = 8
 """A filter that admits less than one row in so many is answered from all of their codes at once."""
@@ -50,21 +50,26 @@ class Matrix:
         self.folder = folder
         self.header = header
         self.rows = rows
-        """Mapped and read-only; `ids`, which a writer changes in place, is a copy."""
+        """Mapped and read-only; `ids`, which a writer changes in place, is a copy, unless `open` was told otherwise."""
         self.leading = leading
         """The files of `index.leads`, mapped."""
 
     @classmethod
-    def open(cls, folder: Path) -> Matrix:
-        """Map the current epoch. Raises MatrixDamaged where files are missing, short or do not make sense."""
+    def open(cls, folder: Path, *, copied_ids: bool = True) -> Matrix:
+        """Map the current epoch. Raises MatrixDamaged where files are missing, short or do not make sense.
+
+        `copied_ids`: False for who holds the writer lock, or wants the header only: of ten million rows the copy has 80 MB.
+        """
         header = read_header(folder)
         try:
             rows = columns.map_rows(folder, header.epoch, header.rows, header.dim)
-            return cls(folder, header, rows._replace(ids=rows.ids.copy()), _leading(folder, header))
+            if copied_ids:
+                rows = rows._replace(ids=rows.ids.copy())
+            return cls(folder, header, rows, _leading(folder, header))
         except (OSError, ValueError) as error:
             newer = read_header(folder)
             if newer.epoch != header.epoch:  # a compaction swapped the files between the two reads
-                return cls.open(folder)
+                return cls.open(folder, copied_ids=copied_ids)
             raise MatrixDamaged(f"{folder}: {error}") from error
 
     @property

@@ -26,7 +26,7 @@ ROWS_AT_ONCE = 8192
 def apply(matrix: Matrix, added: Batches, removed: Ids, watermark: Watermark) -> Matrix:
     """Append rows, kill those of removed chunks, and move the watermark. A row that has changed is appended again, and dies.
 
-    The caller holds the writer lock.
+    Rows of new chunks cost the same however many there are. The caller holds the writer lock.
     """
     epoch, dim = matrix.header.epoch, matrix.header.dim
     columns.truncate(matrix.folder, epoch, matrix.header.rows, dim)
@@ -40,7 +40,7 @@ def apply(matrix: Matrix, added: Batches, removed: Ids, watermark: Watermark) ->
         matrix.header, rows=rows, leading=leading, seq=watermark.seq, token=watermark.token
     )
     write_header(matrix.folder, header)
-    return Matrix.open(matrix.folder)
+    return Matrix.open(matrix.folder, copied_ids=False)
 
 
 def compacted(matrix: Matrix, watermark: Watermark) -> Matrix:
@@ -60,15 +60,18 @@ def compacted(matrix: Matrix, watermark: Watermark) -> Matrix:
 
 def _only_new(matrix: Matrix, batches: Batches, outdated: list[Ids]) -> Iterator[tuple[Ids, Vectors]]:
     """Without the rows that are here already; `outdated` gets the ids of those that are here otherwise."""
-    present, rows = matrix.by_id
+    highest = int(matrix.ids.max(initial=0))
     for ids, vectors in batches:
         new = np.ones(len(ids), bool)
-        known = np.flatnonzero(np.isin(ids, present))
-        if len(known):
-            here = matrix.vectors[rows[np.searchsorted(present, ids[known])]]
-            same = (here == vectors[known]).all(axis=1)
-            outdated.append(ids[known[~same]])
-            new[known[same]] = False
+        if ids.min(initial=highest + 1) <= highest:
+            present, rows = matrix.by_id
+            places = np.minimum(np.searchsorted(present, ids), len(present) - 1)
+            known = np.flatnonzero(present[places] == ids) if len(present) else places[:0]
+            if len(known):
+                here = matrix.vectors[rows[places[known]]]
+                same = (here == vectors[known]).all(axis=1)
+                outdated.append(ids[known[~same]])
+                new[known[same]] = False
         yield ids[new], vectors[new]
 
 
@@ -81,6 +84,8 @@ def _windows_of(matrix: Matrix, chunk_ids: Ids) -> Ids:
 
 def kill(matrix: Matrix, row_ids: Ids) -> None:
     """In place; the header is not touched."""
+    if not len(row_ids):
+        return
     rows = np.flatnonzero(np.isin(matrix.ids, row_ids))
     if not len(rows):
         return

@@ -59,7 +59,7 @@ def matrix_state(connection: sqlite3.Connection, folder: Path) -> State:
     from index.matrix import Matrix
 
     try:
-        header = Matrix.open(matrix_folder(folder)).header
+        header = Matrix.open(matrix_folder(folder), copied_ids=False).header
     except MatrixDamaged:
         return State.UNUSABLE
     config = database.read_config(connection)
@@ -118,7 +118,7 @@ def _catch_up_matrix(connection: sqlite3.Connection, folder: Path, state: State)
     if state is State.UNUSABLE:
         rebuild_matrix(connection, folder)
     elif state is State.BEHIND:
-        current = Matrix.open(folder)
+        current = Matrix.open(folder, copied_ids=False)
         seq = current.header.seq
         has_windows = current.header.windows > 0
         added = vectors.of_chunks(

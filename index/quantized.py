@@ -133,7 +133,7 @@ def contenders(coded: Coded, rows: Rows, query: Vectors, limit: int) -> Rows:
     for block in _blocks(rows):
         middles = asked.middles(coded, block)
         bar = max(bar, as_a_score(reached(middles, limit) - reach))
-        near = np.flatnonzero(middles >= bar - reach)
+        near = np.flatnonzero(middles >= bar - reach) if bar > -math.inf else slice(None)
         found.append((block[near], middles[near]))
     return _narrowed(asked, coded, found, limit) if found else rows
 

@@ -12,7 +12,10 @@ or of other files only means that they are read again.
 from __future__ import annotations
 
 import contextlib
+import os
+from functools import lru_cache
 from pathlib import Path
+from stat import S_ISREG
 from typing import TypeVar
 
 import msgspec
@@ -66,15 +69,21 @@ def verify(files: ModelFiles, memo: Path) -> None:
 
 def identified(files: ModelFiles, memo: Path | None) -> ModelFiles:
     """The files with `spec.content` set where they are of a folder. Without a memo they are read each time."""
-    import hashlib  # slow to load
-
     if files.source != "folder":
         return files
-    parts = [path for path in _parts_of(files) if path.is_file()]
-    states = tuple(_state_of(path) for path in parts)
+    states = tuple(state for part in _parts_of(files) if (state := _state_of(part)))
+    return _with_content(files, states, memo)
+
+
+@lru_cache(maxsize=4)
+def _with_content(files: ModelFiles, states: tuple[_State, ...], memo: Path | None) -> ModelFiles:
+    """Once in a process, as long as the files stay as they are."""
+    import hashlib  # slow to load
+
     known = _remembered(memo, _Read) if memo else None
     if known is None or known.files != states:
-        known = _Read(states, hashlib.sha256(b"".join(map(_sum, parts))).hexdigest())
+        digests = (_sum(Path(state.path)) for state in states)
+        known = _Read(states, hashlib.sha256(b"".join(digests)).hexdigest())
         if memo:
             _remember(memo, known)
     spec = files.spec
@@ -83,15 +92,19 @@ def identified(files: ModelFiles, memo: Path | None) -> ModelFiles:
     return msgspec.structs.replace(files, spec=msgspec.structs.replace(spec, content=content))
 
 
-def _parts_of(files: ModelFiles) -> tuple[Path, ...]:
+def _parts_of(files: ModelFiles) -> tuple[str, ...]:
     """Large weights lie beside the ONNX file, under one of two names."""
-    beside = (files.onnx.with_name(files.onnx.name + ending) for ending in ("_data", ".data"))
-    return (files.onnx, *beside, files.tokenizer)
+    onnx = str(files.onnx)
+    return (onnx, f"{onnx}_data", f"{onnx}.data", str(files.tokenizer))
 
 
-def _state_of(path: Path) -> _State:
-    stat = path.stat()
-    return _State(str(path), stat.st_size, stat.st_ino, stat.st_ctime_ns)
+def _state_of(path: str) -> _State | None:
+    """None where there is no such file."""
+    try:
+        status = os.stat(path)  # noqa: PTH116  in every search
+    except OSError:
+        return None
+    return _State(path, status.st_size, status.st_ino, status.st_ctime_ns) if S_ISREG(status.st_mode) else None
 
 
 def _sum(path: Path) -> bytes:

@@ -16,6 +16,7 @@ import re
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Literal
 
 import msgspec
@@ -133,15 +134,28 @@ def _read_folder(folder: Path, _states: tuple[_State, ...]) -> ModelFiles:
 
 
 def _states_in(folder: Path) -> tuple[_State, ...]:
-    """Of all files there and one folder below, where a model's files are; what cannot be looked at is none of them."""
-    found = []
-    for place in (folder, *(path for path in folder.iterdir() if path.is_dir())):
-        with suppress(OSError):
-            for entry in os.scandir(place):
-                with suppress(OSError):  # a link whose target is gone
-                    status = entry.stat()
-                    found.append((entry.path, status.st_ino, status.st_size, status.st_mtime_ns))
+    """Of all files there and one folder below, where a model's files are; what cannot be looked at is none of them.
+
+    In every search by a folder's model, so without paths that are objects: half of the time.
+    """
+    found: list[_State] = []
+    below = _note_states(str(folder), found)
+    for place in below:
+        _note_states(place, found)
     return tuple(sorted(found))
+
+
+def _note_states(folder: str, found: list[_State]) -> list[str]:
+    """The folders in it, and in `found` the state of all that is there."""
+    folders = []
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):  # a link whose target is gone
+                status = entry.stat()
+                found.append((entry.path, status.st_ino, status.st_size, status.st_mtime_ns))
+                if S_ISDIR(status.st_mode):
+                    folders.append(entry.path)
+    return folders
 
 
 def _in_hub_cache(name: str) -> ModelFiles:

@@ -18,7 +18,7 @@ from index.cores import leave_first_core
 from index.errors import ModelMismatch
 from index.filters import Admitted
 from index.lexical import LexicalDamaged, LexicalHits
-from index.query import ParsedQuery, Phrase, parse
+from index.query import ParsedQuery, Phrase, beginning, parse
 from index.store import Reader
 from kb.fuse import Found, Knobs, fuse
 from kb.model import Model, choose
@@ -212,7 +212,7 @@ def _among(admitted: Admitted | None) -> tuple[Collection[int] | None, Collectio
 
 
 def _meaning(query: str, parsed: ParsedQuery) -> str:
-    """What the model is asked: the query as it was typed; without the words that it excludes, if there are any."""
+    """What the model is asked: the query as it was typed, as far as it is read; without the words that it excludes, if there are any."""
     if not parsed.excluded:
-        return query
+        return beginning(query)
     return " ".join([word.text for word in parsed.words] + [phrase.text for phrase in parsed.phrases])

@@ -15,7 +15,7 @@ import msgspec
 
 from index import documents, filters
 from index.filters import Admitted, Filter
-from index.query import MOST_PARTS, MOST_WORDS, ParsedQuery, parse
+from index.query import MOST_CHARS, MOST_PARTS, MOST_WORDS, ParsedQuery, beginning, parse
 from index.rows import ChunkRow
 from index.store import Reader, reading
 from kb import rerank
@@ -160,7 +160,7 @@ class Searcher:
             rows = documents.chunks_by_ids(self.reader.connection, best)
         passages = {chunk_id: _passage(rows[chunk_id]) for chunk_id in best if chunk_id in rows}
         try:
-            scores = rerank.read(rerank.reranker_for(wanted), request.query, passages, until)
+            scores = rerank.read(rerank.reranker_for(wanted), beginning(request.query), passages, until)
         except NotReranked as reason:
             warnings.append(f"not reranked: {reason}")
             return look
@@ -219,7 +219,10 @@ def _remarks(look: Look, sure: Confidence) -> Iterator[str]:
     elif parsed.is_empty and look.mode == "keyword":
         yield "the query holds no letter or digit to look for"
     if parsed.is_cut:
-        yield f"only the first {MOST_WORDS} words of the query were searched, and the first {MOST_PARTS} parts of words"
+        yield (
+            f"only the first {MOST_WORDS} words of the query were searched, the first {MOST_PARTS} parts of words,"
+            f" and of all the first {MOST_CHARS} characters"
+        )
     if not look.admits:
         yield "no document passes the filters"
     if look.ranking.words.unknown:

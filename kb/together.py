@@ -23,15 +23,18 @@ DIGITS = 9
 
 
 class Together(NamedTuple):
-    """A hit of several queries. Plain values: thousands are ranked where ten are shown."""
+    """A hit of several queries. What each of them adds is worked out where it is shown: thousands are ranked where ten are."""
 
     score: float
-    parts: tuple[tuple[int, int, float], ...]
-    """Query, rank there, contribution to the score."""
+    by: Sequence[tuple[int, int, float]]
+    """Query, rank and score there."""
+    shares: tuple[float, float]
+    """Of the best score, and of each other one."""
 
     @property
     def found_by(self) -> tuple[FoundBy, ...]:
-        return tuple(FoundBy(query=query, rank=rank, contribution=part) for query, rank, part in self.parts)
+        contributions = zip(self.by, _contributions(self.by, self.shares), strict=True)
+        return tuple(FoundBy(query=query, rank=rank, contribution=part) for (query, rank, _), part in contributions)
 
 
 def together(rankings: Sequence[tuple[Ranking, float]]) -> dict[int, Together]:
@@ -40,18 +43,14 @@ def together(rankings: Sequence[tuple[Ranking, float]]) -> dict[int, Together]:
     for query, (ranking, min_score) in enumerate(rankings):
         for rank, (chunk_id, score) in enumerate(ranking.at_least(min_score), start=1):
             found[chunk_id].append((query, rank, score))
-    first, rest = (BEST, (1 - BEST) / (len(rankings) - 1)) if len(rankings) > 1 else (1.0, 0.0)
-    parted = {chunk_id: _parted(by, first, rest) for chunk_id, by in found.items()}
-    order = sorted([(-hit.score, chunk_id) for chunk_id, hit in parted.items()])
-    return {chunk_id: parted[chunk_id] for _, chunk_id in order}
+    shares = (BEST, (1 - BEST) / (len(rankings) - 1)) if len(rankings) > 1 else (1.0, 0.0)
+    order = sorted([(-sum(_contributions(by, shares)), chunk_id) for chunk_id, by in found.items()])
+    return {chunk_id: Together(-score, found[chunk_id], shares) for score, chunk_id in order}
 
 
-def _parted(by: list[tuple[int, int, float]], first: float, rest: float) -> Together:
-    """Of the best score of `by` (query, rank, score) the share `first`, of each other one `rest`."""
+def _contributions(by: Sequence[tuple[int, int, float]], shares: tuple[float, float]) -> list[float]:
+    of_best, of_others = shares
     if len(by) == 1:
-        query, rank, score = by[0]
-        part = round(score * first, DIGITS)
-        return Together(part, ((query, rank, part),))
+        return [round(by[0][2] * of_best, DIGITS)]
     best = max(by, key=itemgetter(2))
-    parts = tuple((one[0], one[1], round(one[2] * (first if one is best else rest), DIGITS)) for one in by)
-    return Together(sum(part for _, _, part in parts), parts)
+    return [round(one[2] * (of_best if one is best else of_others), DIGITS) for one in by]

@@ -10,8 +10,8 @@ import kb.hits
 import kb.search
 import kb.together
 from index import bm25, filters, terms
-from index.query import MOST_WORDS, parse
-from kb import KnowledgeBase, explain
+from index.query import MOST_CHARS, MOST_WORDS, parse
+from kb import KnowledgeBase, explain, retrieve
 
 HALF = "red \ud800"
 """Of a surrogate pair: JSON that an agent sends can hold it."""
@@ -53,11 +53,19 @@ def test_half_of_a_surrogate_pair_is_a_sign_in_whatever_a_program_says(folder):
         msgspec.json.encode(answer)
 
 
+def test_of_a_query_without_end_only_its_beginning_is_given_to_a_model():
+    """A tokenizer reads all that it is given, 0.25 ms a thousand characters, and keeps 256 tokens of it."""
+    endless = "scripts/docs." * MOST_CHARS
+
+    assert len(retrieve._meaning(endless, parse(endless))) == MOST_CHARS
+
+
 def test_a_query_is_compared_with_what_is_as_much_work():
-    """A page of hundreds of hits is more than one of ten, also where each is explained; nothing found is as much as ten."""
+    """A page of hundreds of hits is more than one of ten, also where each is explained; nothing found is less."""
     plain, explained = (queries.Asked("", "red", {"mode": "keyword", **more}) for more in ({}, {"explain": True}))
 
-    assert plain.load(0) == plain.load(10) == explained.load(10) == "keyword"
+    assert plain.load(0) == explained.load(0) == "keyword, nothing found"
+    assert plain.load(1) == plain.load(10) == explained.load(10) == "keyword"
     assert plain.load(1000) != explained.load(1000) != plain.load(10)
     assert queries.Asked("", "red", {"mode": "keyword", "also": ["green"]}).load(10) == "keyword, 2 queries"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.query import MOST_PARTS, MOST_WORDS, Phrase, Word, parse
+from index.query import MOST_CHARS, MOST_PARTS, MOST_WORDS, Phrase, Word, beginning, parse
 
 
 def words(raw):
@@ -126,6 +126,16 @@ def test_a_pasted_page_is_cut_and_says_so():
     query = parse("word " * (MOST_WORDS + 1))
     assert query.is_cut
     assert len(query.words) == MOST_WORDS
+
+
+def test_a_query_of_more_characters_than_are_read_is_cut_between_words():
+    """Half of a word that is excluded would exclude another word."""
+    query = "-outermost" + " -outer" * MOST_CHARS
+    assert {phrase.text for phrase in parse(query).excluded} == {"outermost", "outer"}
+    assert parse(query).is_cut
+    assert beginning("x" * (MOST_CHARS + 1)) == "x" * MOST_CHARS
+    assert beginning("x " * MOST_CHARS) == ("x " * MOST_CHARS)[: MOST_CHARS - 1]
+    assert not parse(("x" * (MOST_CHARS - 1)) + " ").is_cut
 
 
 @pytest.mark.parametrize("letters", ["日本", "max_tokens_"])

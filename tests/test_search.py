@@ -247,7 +247,9 @@ def test_a_pasted_page_is_searched_and_the_cut_is_said(ask):
     answer = ask("--mode", "keyword", "lamp " + " ".join(f"word{number}" for number in range(10_000)))
 
     assert names(answer)[0] == "lamp.txt"
-    assert "only the first 256 words of the query were searched, and the first 512 parts of words" in answer["warnings"]
+    assert any(
+        warning.startswith("only the first 256 words of the query were searched") for warning in answer["warnings"]
+    )
 
 
 # Filters

@@ -5,8 +5,8 @@ raised. Counted as faults:
 
     error      anything is raised but "the query is empty"; or the answer is no JSON, has more hits than were asked for, or a score
                that is no share
-    slow       it takes more than 20 times the median of what is as much work by its kind: the same mode, as many queries, more than 50
-               hits in the answer or not, and those explained or not. What was slow is asked again, and its least time counts. Times
+    slow       it takes more than 20 times the median of what is as much work by its kind: the same mode, as many queries, no hit in the answer,
+               some, or more than 50, and those explained or not. What was slow is asked again, and its least time counts. Times
                are of the processor, over all threads, since a busy machine says nothing of a question. A median below 10 ms, which is
                what a search may take, counts as 10 ms; what is beyond 20 times the true one is counted and said
 
@@ -139,7 +139,7 @@ class Asked(NamedTuple):
     def load(self, hits: int) -> str:
         """What is asked for and given, as far as it decides how much is to be done."""
         also, explained = len(self.options.get("also", ())), " explained" if self.options.get("explain") else ""
-        many = f", over {MANY_HITS} hits{explained}" if hits > MANY_HITS else ""
+        many = f", over {MANY_HITS} hits{explained}" if hits > MANY_HITS else "" if hits else ", nothing found"
         return f"{self.options['mode']}{f', {also + 1} queries' if also else ''}{many}"
 
 

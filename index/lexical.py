@@ -31,6 +31,9 @@ from index.query import ParsedQuery, Phrase
 from index.watermark import Watermark
 
 WRITER_HEAP_BYTES = 30_000_000
+REBUILDING_HEAP_BYTES = 256_000_000
+"""At most: 100,000 chunks are one segment then. 22,000 chunks in one are searched in 0.46 ms, in the two of a small heap in 0.55, in the six
+that came of many adds in 0.57 to 0.64."""
 WRITER_THREADS = 1
 TIES_READ = 32
 """Hits read beyond the limit at first, so that chunks of equal score come in the order of their ids, not of the segments."""
@@ -116,7 +119,7 @@ class Lexical:
 
         Until the commit the old content is searched, and a crash leaves it.
         """
-        with self._writing(watermark) as writer:
+        with self._writing(watermark, REBUILDING_HEAP_BYTES) as writer:
             writer.delete_all_documents()
             for document in documents:
                 writer.add_document(fields.to_tantivy(document))
@@ -177,10 +180,10 @@ class Lexical:
             return sorted(_chunk_ids(searcher, found.hits))
 
     @contextmanager
-    def _writing(self, mark: Watermark) -> Iterator[tantivy.IndexWriter]:
+    def _writing(self, mark: Watermark, heap_bytes: int = WRITER_HEAP_BYTES) -> Iterator[tantivy.IndexWriter]:
         """Commit, then the watermark; on an error neither. The writer and its lock are gone afterwards either way."""
         with _damage_reported(self.folder):
-            writer = self._index.writer(WRITER_HEAP_BYTES, WRITER_THREADS)
+            writer = self._index.writer(heap_bytes, WRITER_THREADS)
             try:
                 yield writer
                 writer.commit()

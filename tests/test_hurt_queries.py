@@ -61,13 +61,22 @@ def test_of_a_query_without_end_only_its_beginning_is_given_to_a_model():
 
 
 def test_a_query_is_compared_with_what_is_as_much_work():
-    """A page of hundreds of hits is more than one of ten, also where each is explained; nothing found is less."""
+    """A page of hundreds of hits is more than one of ten, also where each is explained; where no document passes the filters there is none."""
     plain, explained = (queries.Asked("", "red", {"mode": "keyword", **more}) for more in ({}, {"explain": True}))
 
-    assert plain.load(0) == explained.load(0) == "keyword, nothing found"
-    assert plain.load(1) == plain.load(10) == explained.load(10) == "keyword"
+    assert plain.load(0) == plain.load(10) == explained.load(10) == "keyword"
+    assert plain.load(0, searched=False) == "keyword, nothing to search"
     assert plain.load(1000) != explained.load(1000) != plain.load(10)
     assert queries.Asked("", "red", {"mode": "keyword", "also": ["green"]}).load(10) == "keyword, 2 queries"
+
+
+def test_a_query_that_no_document_is_searched_for_is_a_kind_of_its_own(folder):
+    with KnowledgeBase.open(folder) as kb:
+        asking = queries.Asking(kb)
+        asking.ask(queries.Asked("seed", "red", {"mode": "keyword", "tags": ["of nothing"]}))
+        asking.ask(queries.Asked("seed", "unheard", {"mode": "keyword"}))
+
+    assert list(asking.times) == ["keyword, nothing to search", "keyword"]
 
 
 def test_what_was_slow_once_is_asked_again(folder, capsys):

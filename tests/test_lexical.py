@@ -494,6 +494,18 @@ def test_many_equal_chunks_in_several_segments_come_in_the_order_of_their_ids(fo
     assert found(index, "same words") == list(range(1, 11))
 
 
+def test_an_index_that_is_made_anew_is_one_segment(folder):
+    """Of more than fits into what a writer that adds has: each segment costs every search the same again."""
+    many = [chunk(number, " ".join(f"w{number}x{word}" for word in range(300))) for number in range(1, 1500)]
+    index = Lexical.open_or_create(folder)
+    index.apply(many, (), Watermark(1, 7))
+    assert index._index.searcher().num_segments > 1
+
+    index.rebuild(many, Watermark(2, 7))
+
+    assert index._index.searcher().num_segments == 1
+
+
 def test_nothing_is_asked_for_and_nothing_comes(index_of):
     index = index_of(chunk(1, "apple"))
     assert index.search(parse(""), 10) == NO_HITS

@@ -5,8 +5,8 @@ raised. Counted as faults:
 
     error      anything is raised but "the query is empty"; or the answer is no JSON, has more hits than were asked for, or a score
                that is no share
-    slow       it takes more than 20 times the median of what is as much work by its kind: the same mode, as many queries, no hit in the answer,
-               some, or more than 50, and those explained or not. What was slow is asked again, and its least time counts. Times
+    slow       it takes more than 20 times the median of what is as much work by its kind: the same mode, as many queries, nothing to
+               search (no document passes the filters), more than 50 hits in the answer or not, and those explained or not. What was slow is asked again, and its least time counts. Times
                are of the processor, over all threads, since a busy machine says nothing of a question. A median below 10 ms, which is
                what a search may take, counts as 10 ms; what is beyond 20 times the true one is counted and said
 
@@ -48,6 +48,7 @@ LEAST_MEDIAN_S = 0.010
 AGAIN = 3
 MOST_HITS = 1000
 MANY_HITS = 50
+NOTHING_ADMITTED = "no document passes the filters"
 ROOT = Path(__file__).parents[2]
 LIGHT_DIM = 16
 MODES = ("hybrid", "keyword", "semantic")
@@ -136,10 +137,10 @@ class Asked(NamedTuple):
         plain = chances.random() < PLAIN_SHARE
         return cls(seed, query, {"mode": mode, **({} if plain else options(chances, words))})
 
-    def load(self, hits: int) -> str:
-        """What is asked for and given, as far as it decides how much is to be done."""
+    def load(self, hits: int, *, searched: bool = True) -> str:
+        """What is asked for and given, as far as it decides how much is to be done; `searched`: whether anything passes the filters."""
         also, explained = len(self.options.get("also", ())), " explained" if self.options.get("explain") else ""
-        many = f", over {MANY_HITS} hits{explained}" if hits > MANY_HITS else "" if hits else ", nothing found"
+        many = f", over {MANY_HITS} hits{explained}" if hits > MANY_HITS else "" if searched else ", nothing to search"
         return f"{self.options['mode']}{f', {also + 1} queries' if also else ''}{many}"
 
 
@@ -174,16 +175,17 @@ class Asking:
         self.faults = 0
 
     def ask(self, asked: Asked) -> None:
-        started, hits = process_time(), 0
+        started, hits, searched = process_time(), 0, True
         try:
             answer = self.kb.search(asked.query, **asked.options)
             hits, fault = len(hits_of(answer)), wrong(answer, asked)
+            searched = NOTHING_ADMITTED not in answer.warnings
             how = "answered" if hits else "answered: nothing found"
         except BadRequest as error:
             how, fault = "refused as empty", "" if "the query is empty" in error.message else str(error)
         except Exception:  # noqa: BLE001  each is a fault of the product
             how, fault = "error", traceback.format_exc()[-1500:]
-        self.times[asked.load(hits)].append((process_time() - started, asked))
+        self.times[asked.load(hits, searched=searched)].append((process_time() - started, asked))
         self.became[how] += 1
         if fault:
             self.say(asked, fault)

@@ -63,7 +63,7 @@ def _only_new(matrix: Matrix, batches: Batches, outdated: list[Ids]) -> Iterator
     highest = int(matrix.ids.max(initial=0))
     for ids, vectors in batches:
         new = np.ones(len(ids), bool)
-        if ids.min(initial=highest + 1) <= highest:
+        if ids.min(initial=highest + 1) <= highest:  # chunks are numbered upwards: seldom
             present, rows = matrix.by_id
             places = np.minimum(np.searchsorted(present, ids), len(present) - 1)
             known = np.flatnonzero(present[places] == ids) if len(present) else places[:0]

@@ -6,6 +6,7 @@ similar spelling of it shows as found nowhere.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from index.query import ParsedQuery, Phrase, Word
 from index.rows import ChunkRow
 from kb.fuse import Fused
 from kb.ranking import Ranking
-from kb.wire_search import ExplainedList, ExplainedRerank, Explanation, HitSource, TermMatch
+from kb.wire_search import ExplainedList, ExplainedRerank, Explanation, FieldName, HitSource, TermMatch
 
 DIGITS = 9
 """More than scores have, so that the parts add up to the score in all of its digits."""
@@ -51,6 +52,8 @@ class Explainer:
     def __init__(self, ranking: Ranking, parsed: ParsedQuery, fusion: str) -> None:
         self._ranking = ranking
         self._asked = tuple(_asked(parsed))
+        self._nowhere = tuple(TermMatch(term=asked.text, fields=()) for asked in self._asked)
+        """Of a pasted page most words are in no field of a hit: made once."""
         self._has_names = any(asked.names for asked in self._asked)
         self._held_in_short: dict[str, frozenset[int]] = {}
         self._fusion = fusion
@@ -75,19 +78,24 @@ class Explainer:
             )
         return Explanation(
             fusion=self._fusion, keyword=keyword, semantic=semantic, bonus=_rounded(parts.bonus), alike=_rounded(parts.alike), fused=_rounded(parts.score),
-            fused_rank=rank, rerank=self._rerank(chunk.id), terms=tuple(self._matches(chunk, source)),
+            fused_rank=rank, rerank=self._rerank(chunk.id), terms=self._matches(chunk, source),
         )  # fmt: skip
 
-    def _matches(self, chunk: ChunkRow, source: HitSource) -> Iterator[TermMatch]:
-        held = {
+    def _matches(self, chunk: ChunkRow, source: HitSource) -> tuple[TermMatch, ...]:
+        held: dict[FieldName, frozenset[int]] = {
             "title": self._held_by_short(source.title),
             "heading": self._held_by_short(source.heading),
             "body": self._held(_field(chunk.text, self._has_names)),
             "path": self._held_by_short(source.path or ""),
         }
-        for place, asked in enumerate(self._asked):
-            found = tuple(name for name, places in held.items() if place in places)
-            yield TermMatch(term=asked.text, fields=found)  # type: ignore[arg-type]  # the names are the keys above
+        fields: defaultdict[int, tuple[FieldName, ...]] = defaultdict(tuple)
+        for name, places in held.items():
+            for place in places:
+                fields[place] += (name,)
+        return tuple(
+            TermMatch(term=self._asked[place].text, fields=fields[place]) if place in fields else nowhere
+            for place, nowhere in enumerate(self._nowhere)
+        )
 
     def _held(self, field: Field) -> frozenset[int]:
         """The places, in what is asked, of what the field holds."""

@@ -76,10 +76,13 @@ class ExplainedRerank(msgspec.Struct, frozen=True, kw_only=True):
     """(1 - `fused_weight`) * `score`."""
 
 
+FieldName = Literal["title", "heading", "body", "path"]
+
+
 class TermMatch(msgspec.Struct, frozen=True, kw_only=True):
     term: str
     """A word or phrase of the query, as typed."""
-    fields: tuple[Literal["title", "heading", "body", "path"], ...]
+    fields: tuple[FieldName, ...]
     """Where it or another form of it is in the hit; none: nowhere."""
 
 

@@ -122,6 +122,18 @@ def test_the_axes_are_turned_so_that_codes_are_fine():
     assert turned_error < plain_error * 0.7
 
 
+def test_a_look_that_fails_leaves_no_thread_waiting_for_it(monkeypatch):
+    """The other thread is woken before the query is ready."""
+    vectors = clustered(64, 16)
+    axes = principal_axes(vectors)
+    led = Leading(axes, quantize_leading(axes, vectors))
+    with monkeypatch.context() as patched:
+        patched.delattr(leading._Look, "__init__")
+        with pytest.raises(TypeError):
+            led.contenders(np.arange(64), vectors[0], 3)
+    assert 0 in led.contenders(np.arange(64), vectors[0], 3)
+
+
 @pytest.mark.parametrize("damaged", [np.nan, np.inf, 1e30])
 def test_a_row_that_is_not_of_unit_length_is_always_looked_at_again(damaged):
     vectors = np.eye(4, dtype=np.float32)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from itertools import islice
+from time import process_time
 
 import bench_hurt
+import bench_markdown
 import bench_store
 import pytest
 from bench_hurt import Seen, answer_of, look
@@ -93,3 +96,25 @@ def test_the_generated_store_is_always_the_same():
 
     assert first == second
     assert len(set(first)) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, as scripts/bench markdown does")
+def test_what_a_process_and_those_below_it_take_is_read():
+    with subprocess.Popen(["sleep", "60"]) as child:
+        assert child.pid in bench_markdown.below(os.getpid())
+        child.kill()
+    own, of_children = bench_markdown.cpu_s(os.getpid())
+    assert own == pytest.approx(process_time(), rel=0.05, abs=0.1)
+    assert of_children >= 0
+    assert 1e7 < bench_markdown.own_bytes(os.getpid()) < 1e10
+
+
+def test_a_run_is_told_in_parts_of_as_many_chunks():
+    """Costs are those of each part, not of all that came before: only so it shows whether they grow."""
+    samples = [bench_markdown.Sample(float(at), at * 100, at * 0.5, at * 0.2, 1, 1) for at in range(201)]
+    parts = list(bench_markdown.steps(samples))
+
+    assert len(parts) == bench_markdown.LINES
+    assert {last.chunks - first.chunks for first, last in parts} == {1000}
+    writer = bench_markdown.panels_of(samples)[0].lines[0]
+    assert [cost for _, cost in writer.points] == pytest.approx([5000.0] * bench_markdown.LINES)

@@ -134,7 +134,7 @@ class Matrix:
         if len(ids):
             places = np.minimum(np.searchsorted(ids, chunk_ids), len(ids) - 1)
             there = ids[places] == chunk_ids
-            vectors[there] = self.vectors[rows[places[there]]]
+            vectors[there] = self.vectors.take(rows[places[there]], axis=0)
         cosines = vectors @ vectors.T
         return np.where(cosines > 0, cosines, 0)  # nan is not above 0
 

@@ -40,7 +40,8 @@ BLOCK_ROWS = 32768
 GROUP_ROWS = 32
 """Their highest stands for them where a bar is looked for: to sort out a whole block takes ten times as long."""
 SPARSE = 4
-"""Where fewer than one row in so many is asked for, they are gathered; otherwise all between them are scored too."""
+"""Where fewer than one row in so many is asked for, they are gathered, by `take` (an index takes 1.2 to 1.7 times as long); otherwise all
+between them are scored too."""
 ROWS_AT_ONCE = 1024
 """Are turned to float64: 3 MB at 384 dimensions."""
 FLOAT32_MAX = float(np.finfo(np.float32).max)
@@ -103,7 +104,7 @@ class Asked:
         """The middle of the interval in which the score of each of `rows`, ascending, lies."""
         first, end = int(rows[0]), int(rows[-1]) + 1
         if len(rows) * SPARSE < end - first:
-            return self._products(coded.codes[rows], coded.scales[rows])
+            return self._products(coded.codes.take(rows, axis=0), coded.scales[rows])
         middles = self._products(coded.codes[first:end], coded.scales[first:end])
         return middles if len(rows) == end - first else middles[rows - first]
 
@@ -185,7 +186,7 @@ def scores(vectors: Vectors, lengths: Vectors | float, rows: Rows, query: Vector
     for first in range(0, len(rows), ROWS_AT_ONCE):
         block = rows[first : first + ROWS_AT_ONCE]
         bounds = lengths if isinstance(lengths, float) else lengths[block]
-        found.append(_nearest(vectors[block], bounds, exact_query))
+        found.append(_nearest(vectors.take(block, axis=0), bounds, exact_query))
     return found[-1] if len(rows) <= ROWS_AT_ONCE else np.concatenate(found)
 
 

@@ -26,11 +26,10 @@ from time import perf_counter, sleep
 
 import msgspec
 from bench_store import COLLECTIONS, cache, generated, texts
+from light_model import light_model
 from scale_chart import Line, Panel, draw
 
-ROOT = Path(__file__).resolve().parents[1]
 DIMS = 32
-MODEL_WORDS = 4_000
 VOCABULARY = 50_000
 TEXTS = 8_000
 PAGE_CHARS = 100_000
@@ -59,7 +58,7 @@ def bench_markdown(gigabytes: float) -> None:
     source = folder / "source"
     if not (folder / "complete").exists():
         write_pages(source, int(gigabytes * 1e9))
-        write_model(folder / "model")
+        light_model(folder / "model", words_of(TEXTS), DIMS)
         (folder / "complete").touch()
     samples = added(folder, source)
     print_samples(samples)
@@ -108,15 +107,6 @@ class Sentences:
 def words_of(count: int) -> Counter[str]:
     some = texts() if COLLECTIONS.is_dir() else generated()
     return Counter(word for text in islice(some, count) for word in re.findall(r"\w+", text))
-
-
-def write_model(folder: Path) -> None:
-    sys.path.append(str(ROOT / "tests"))
-    import tiny_model
-
-    chances = Random(0)
-    known = {word: [chances.gauss() for _ in range(DIMS)] for word, _ in words_of(TEXTS).most_common(MODEL_WORDS)}
-    tiny_model.write_model(folder, dim=DIMS, max_tokens=256, table={**tiny_model.TABLE, **known})
 
 
 def environment(folder: Path) -> dict[str, str]:

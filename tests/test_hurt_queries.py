@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from hurting import queries
+from hurting.questions import Asked
 
 import kb.hits
 import kb.search
@@ -62,19 +63,19 @@ def test_of_a_query_without_end_only_its_beginning_is_given_to_a_model():
 
 def test_a_query_is_compared_with_what_is_as_much_work():
     """A page of hundreds of hits is more than one of ten, also where each is explained; where no document passes the filters there is none."""
-    plain, explained = (queries.Asked("", "red", {"mode": "keyword", **more}) for more in ({}, {"explain": True}))
+    plain, explained = (Asked("", "red", {"mode": "keyword", **more}) for more in ({}, {"explain": True}))
 
     assert plain.load(0) == plain.load(10) == explained.load(10) == "keyword"
     assert plain.load(0, searched=False) == "keyword, nothing to search"
     assert plain.load(1000) != explained.load(1000) != plain.load(10)
-    assert queries.Asked("", "red", {"mode": "keyword", "also": ["green"]}).load(10) == "keyword, 2 queries"
+    assert Asked("", "red", {"mode": "keyword", "also": ["green"]}).load(10) == "keyword, 2 queries"
 
 
 def test_a_query_that_no_document_is_searched_for_is_a_kind_of_its_own(folder):
     with KnowledgeBase.open(folder) as kb:
         asking = queries.Asking(kb)
-        asking.ask(queries.Asked("seed", "red", {"mode": "keyword", "tags": ["of nothing"]}))
-        asking.ask(queries.Asked("seed", "unheard", {"mode": "keyword"}))
+        asking.ask(Asked("seed", "red", {"mode": "keyword", "tags": ["of nothing"]}))
+        asking.ask(Asked("seed", "unheard", {"mode": "keyword"}))
 
     assert list(asking.times) == ["keyword, nothing to search", "keyword"]
 
@@ -83,7 +84,7 @@ def test_what_was_slow_once_is_asked_again(folder, capsys):
     """A machine that was busy elsewhere is no fault of the query; nobody is told of a time below 20 times what a search may take."""
     with KnowledgeBase.open(folder) as kb:
         asking = queries.Asking(kb)
-        asked = queries.Asked("seed", "red", {"mode": "keyword"})
+        asked = Asked("seed", "red", {"mode": "keyword"})
         asking.times["keyword"] = [(0.001, asked)] * 9 + [(60.0, asked)]
         asking.judge_times()
 
@@ -95,7 +96,7 @@ def test_what_is_slow_each_time_is_a_fault(folder, capsys, monkeypatch):
     monkeypatch.setattr(queries, "LEAST_MEDIAN_S", 1e-9)
     with KnowledgeBase.open(folder) as kb:
         asking = queries.Asking(kb)
-        asked = queries.Asked("seed", "red", {"mode": "keyword"})
+        asked = Asked("seed", "red", {"mode": "keyword"})
         asking.times["keyword"] = [(1e-8, asked)] * 9 + [(60.0, asked)]
         asking.judge_times()
 

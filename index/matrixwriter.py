@@ -26,7 +26,7 @@ ROWS_AT_ONCE = 8192
 def apply(matrix: Matrix, added: Batches, removed: Ids, watermark: Watermark) -> Matrix:
     """Append rows, kill those of removed chunks, and move the watermark. A row that has changed is appended again, and dies.
 
-    Rows of new chunks cost the same however many there are. The caller holds the writer lock.
+    Rows of new chunks cost one pass over the ids of those that are there, and no copy. The caller holds the writer lock.
     """
     epoch, dim = matrix.header.epoch, matrix.header.dim
     columns.truncate(matrix.folder, epoch, matrix.header.rows, dim)

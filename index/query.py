@@ -92,7 +92,8 @@ def beginning(raw: str) -> str:
     if len(raw) <= MOST_CHARS:
         return raw
     first = raw[:MOST_CHARS]
-    return first.rpartition(" ")[0] or first
+    parts = first.rsplit(None, 1)
+    return first if first[-1].isspace() or len(parts) == 1 else parts[0]
 
 
 def parse(raw: str) -> ParsedQuery:

@@ -221,7 +221,7 @@ def _remarks(look: Look, sure: Confidence) -> Iterator[str]:
     if parsed.is_cut:
         yield (
             f"only the first {MOST_WORDS} words of the query were searched, the first {MOST_PARTS} parts of words,"
-            f" and of all the first {MOST_CHARS} characters"
+            f" and nothing after {MOST_CHARS:,} characters"
         )
     if not look.admits:
         yield "no document passes the filters"

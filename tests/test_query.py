@@ -128,13 +128,15 @@ def test_a_pasted_page_is_cut_and_says_so():
     assert len(query.words) == MOST_WORDS
 
 
-def test_a_query_of_more_characters_than_are_read_is_cut_between_words():
+@pytest.mark.parametrize("between", [" ", "\n", "\t", "\u3000"])
+def test_a_query_of_more_characters_than_are_read_is_cut_between_words(between):
     """Half of a word that is excluded would exclude another word."""
-    query = "-outermost" + " -outer" * MOST_CHARS
+    query = "-outermost" + f"{between}-outer" * MOST_CHARS
     assert {phrase.text for phrase in parse(query).excluded} == {"outermost", "outer"}
     assert parse(query).is_cut
     assert beginning("x" * (MOST_CHARS + 1)) == "x" * MOST_CHARS
-    assert beginning("x " * MOST_CHARS) == ("x " * MOST_CHARS)[: MOST_CHARS - 1]
+    assert beginning(f"x{between}" * MOST_CHARS) == f"x{between}" * (MOST_CHARS // 2)
+    assert beginning(between * (MOST_CHARS + 1)) == between * MOST_CHARS
     assert not parse(("x" * (MOST_CHARS - 1)) + " ").is_cut
 
 

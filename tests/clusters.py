@@ -66,8 +66,8 @@ def cluster(folder: Path, *options: str, **variables: object) -> Iterator[Cluste
             stderr=log,
         )  # fmt: skip
     try:
-        wait_until(file.exists)
-        made = Cluster(folder, msgspec.json.decode(file.read_bytes())["address"], variables)
+        wait_until(lambda: address_in(file))
+        made = Cluster(folder, address_in(file), variables)
         try:
             yield made
         finally:
@@ -75,6 +75,14 @@ def cluster(folder: Path, *options: str, **variables: object) -> Iterator[Cluste
     finally:
         scheduler.kill()
         scheduler.wait()
+
+
+def address_in(file: Path) -> str:
+    """Of a scheduler; empty as long as its file is not there whole: it is written piece by piece."""
+    try:
+        return msgspec.json.decode(file.read_bytes())["address"]
+    except (OSError, msgspec.DecodeError):
+        return ""
 
 
 def wait_until(is_so) -> None:

@@ -71,32 +71,35 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Of those that are names or phrases the part of the ceiling."""
 
 
-def plan(
-    parsed: ParsedQuery,
-    searcher: tantivy.Searcher,
-    document_ids: Collection[int] | None,
-    chunk_ids: Collection[int] = (),
-) -> Plan:
-    """For chunks of these documents, and these chunks of others; None: for all."""
+def plan(parsed: ParsedQuery, searcher: tantivy.Searcher) -> Plan:
     clauses = _Clauses(searcher)
     for word, count in Counter(parsed.words).items():
         clauses.add_word(word, count)
     for phrase in parsed.phrases:
         clauses.add_phrase(phrase)
     return Plan(
-        query=_restricted(clauses.query(), parsed.excluded, document_ids, chunk_ids),
+        query=_without(parsed.excluded, clauses.query()),
         ceiling=clauses.ceiling,
         unknown=tuple(dict.fromkeys(clauses.unknown)),
         missing=clauses.missing / clauses.ceiling if clauses.ceiling else 0.0,
     )
 
 
-def holding(
-    phrases: tuple[Phrase, ...], document_ids: Collection[int] | None, chunk_ids: Collection[int] = ()
-) -> Query:
-    """Every chunk that `plan` leaves out where these are excluded, among the same; all alike, since to score them is most of the work."""
+def holding(phrases: tuple[Phrase, ...]) -> Query:
+    """Every chunk that `plan` leaves out where these are excluded; all alike, since to score them is most of the work."""
     query = Query.boolean_query([(Occur.Should, held) for phrase in phrases for held in _exclusions(phrase)])
-    return Query.const_score_query(_restricted(query, (), document_ids, chunk_ids), 0.0)
+    return Query.const_score_query(query, 0.0)
+
+
+def among(document_ids: Collection[int] | None, chunk_ids: Collection[int], query: Query) -> Query:
+    """The same, with the same scores, for chunks of these documents, and these chunks of others; None: for all."""
+    if document_ids is None:
+        return query
+    admitted = Query.term_set_query(SCHEMA, DOCUMENT_ID, list(document_ids))
+    if chunk_ids:
+        chunks = Query.term_set_query(SCHEMA, CHUNK_ID, list(chunk_ids))
+        admitted = Query.boolean_query([(Occur.Should, admitted), (Occur.Should, chunks)])
+    return Query.boolean_query([(Occur.Must, query), (Occur.Must, Query.const_score_query(admitted, 0.0))])
 
 
 class _Clauses:
@@ -253,24 +256,11 @@ def _with_names(query: Query, names: Collection[str]) -> Query:
     return Query.boolean_query([(Occur.Must, part) for part in (query, *required)])
 
 
-def _restricted(
-    query: Query, excluded: tuple[Phrase, ...], document_ids: Collection[int] | None, chunk_ids: Collection[int]
-) -> Query:
-    if not excluded and document_ids is None:
+def _without(excluded: tuple[Phrase, ...], query: Query) -> Query:
+    if not excluded:
         return query  # a bare union lets tantivy skip what cannot reach the top
-    parts = [(Occur.Must, query)]
-    parts += [(Occur.MustNot, exclusion) for phrase in excluded for exclusion in _exclusions(phrase)]
-    if document_ids is not None:
-        parts.append((Occur.Must, Query.const_score_query(_admitted(document_ids, chunk_ids), 0.0)))
-    return Query.boolean_query(parts)
-
-
-def _admitted(document_ids: Collection[int], chunk_ids: Collection[int]) -> Query:
-    documents = Query.term_set_query(SCHEMA, DOCUMENT_ID, list(document_ids))
-    if not chunk_ids:
-        return documents
-    chunks = Query.term_set_query(SCHEMA, CHUNK_ID, list(chunk_ids))
-    return Query.boolean_query([(Occur.Should, documents), (Occur.Should, chunks)])
+    left_out = [(Occur.MustNot, exclusion) for phrase in excluded for exclusion in _exclusions(phrase)]
+    return Query.boolean_query([(Occur.Must, query), *left_out])
 
 
 def _exclusions(phrase: Phrase) -> list[Query]:

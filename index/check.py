@@ -20,9 +20,10 @@ import numpy as np
 
 from index import checksums, columns, cutting, database, originals, projections, schema, vectors, windows
 from index.epoch import DEAD, MatrixDamaged
-from index.lexical import Lexical, LexicalDamaged, segment_files
+from index.lexical import Lexical, LexicalDamaged
 from index.matrix import Matrix
 from index.quantized import ROWS_AT_ONCE
+from index.segments import segment_files
 
 UNIT_TOLERANCE = 1e-3
 """How far a row's length may be from 1: float32 rounding is below 1e-6, a bit flip is far above."""

@@ -20,6 +20,7 @@ from index.watermark import Watermark
 
 if TYPE_CHECKING:
     from index.matrix import Matrix
+    from index.owners import Owners
 
 Opened = TypeVar("Opened")
 Identity = tuple[int, int]
@@ -40,6 +41,7 @@ class KeptStore:
     def __init__(self) -> None:
         self.lexical: Standing[Lexical] | None = None
         self.matrix: Standing[Matrix] | None = None
+        self.owners: Owners | None = None
         self.holders = 0
         """How many want it kept."""
         self._is_closed = False

@@ -206,14 +206,12 @@ class _Look:
         import numkong as nk
 
         leading = self.leading
-        if len(rows) == rows[-1] + 1 - rows[0]:
-            part: slice | Rows = slice(int(rows[0]), int(rows[-1]) + 1)
-        else:
-            part = rows
-        products = nk.cdist(self.asked.codes, leading.coded.codes[part], "dot", out_dtype="float32")
+        first, end = int(rows[0]), int(rows[-1]) + 1
+        products = nk.cdist(self.asked.codes, leading.coded.codes[first:end], "dot", out_dtype="float32")
         middles: Vectors = np.asarray(products)[0]
-        middles *= leading.coded.scales[part]
-        return middles, leading.rests[part] * self.rest
+        middles *= leading.coded.scales[first:end]
+        rests = leading.rests[first:end] * self.rest
+        return (middles, rests) if len(rows) == end - first else (middles[rows - first], rests[rows - first])
 
 
 @cache

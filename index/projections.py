@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from index import database, watermark
-from index.lexical import Lexical, LexicalDamaged, LexicalDocument, drop_leftovers
+from index import database, segments, watermark
+from index.lexical import Lexical, LexicalDamaged, LexicalDocument
 from index.watermark import Watermark
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def lexical_folder(folder: Path) -> Path:
 
 def catch_up(connection: sqlite3.Connection, folder: Path) -> None:
     """Bring both projections to the last committed transaction. The caller holds the writer lock."""
-    drop_leftovers(lexical_folder(folder))
+    segments.drop_leftovers(lexical_folder(folder))
     with database.snapshot(connection):
         states = matrix_state(connection, folder), lexical_state(connection, folder)
         if states != (State.CURRENT, State.CURRENT):

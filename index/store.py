@@ -7,7 +7,7 @@ and nobody is writing. Every path that mends one (a deleted folder, a crash at a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from index.rows import NewDocument
 from index.watermark import Watermark
 
 if TYPE_CHECKING:
+    from index.columns import Ids
     from index.matrix import Matrix
     from index.vectors import Vectors
 
@@ -129,6 +130,13 @@ class Reader:
 
         opened = Matrix.open(projections.matrix_folder(self.folder))
         return opened, opened.header.watermark
+
+    def chunk_ids(self, of: Collection[int], chunks: Collection[int] = ()) -> Ids:
+        """The chunks of these documents, and these chunks of others, ascending; int64 (n,). Some may be gone."""
+        from index import owners
+
+        ids, self._kept.owners = owners.chunk_ids(self.connection, self._kept.owners, of, chunks)
+        return ids
 
     def _standing(
         self, kept: Standing[Opened] | None, state_of: StateOf, open_it: Callable[[], tuple[Opened, Watermark]]

@@ -141,7 +141,7 @@ def _field(text: str, has_names: bool) -> Field:
     return _tokens(normal), frozenset(NAMES.analyze(terms.identifiers(normal))) if has_names else frozenset()
 
 
-_short_field = lru_cache(maxsize=1024)(_field)
+_short_field = lru_cache(maxsize=4096)(_field)
 
 
 def _tokens(text: str, most: int | None = None) -> str:

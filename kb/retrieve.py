@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
-from index import filters
 from index.builtwith import BuiltWith, built_with, check_model
 from index.cores import leave_first_core
 from index.errors import ModelMismatch
@@ -111,7 +110,7 @@ class Retriever:
         `words`: all that there are by words, where a look less deep has come to their end.
         """
         if vector is None:
-            words = self._by_words(parsed, depth, admitted)
+            words = self._by_words(parsed, depth, admitted, allowed)
             ranked = list(zip(words.chunk_ids, words.shares, strict=True))
             return Ranking(ranked=ranked, words=words, missing=words.missing, total=words.total)
         matrix, among = self.reader.matrix(), allowed()
@@ -129,8 +128,9 @@ class Retriever:
                 among=nearest.total,
                 total=nearest.total,
             )
-        begun = None if words else _beside().submit(self.reader.lexical().search, parsed, depth, *_among(admitted))
-        by_words = cache(lambda: words or self._by_words(parsed, depth, admitted, begun))
+        search = self.reader.lexical().search
+        begun = None if words else _beside().submit(search, parsed, depth, *_among(admitted), allowed)
+        by_words = cache(lambda: words or self._by_words(parsed, depth, admitted, allowed, begun))
         with on_first_core():
             nearest = self._nearest(matrix, vector(), depth, among, lambda: by_words().chunk_ids)
         return self._fused(by_words(), nearest, matrix)
@@ -155,10 +155,15 @@ class Retriever:
         return self._by_words(parsed, NEAREST_READ, among)
 
     def _by_words(
-        self, parsed: ParsedQuery, limit: int, admitted: Admitted | None, begun: Future[LexicalHits] | None = None
+        self,
+        parsed: ParsedQuery,
+        limit: int,
+        admitted: Admitted | None,
+        allowed: Callable[[], Ids | None] = lambda: None,
+        begun: Future[LexicalHits] | None = None,
     ) -> LexicalHits:
         """`begun`: this very search, where another thread has it."""
-        among = _among(admitted)
+        among = (*_among(admitted), allowed)
         try:
             return begun.result() if begun else self.reader.lexical().search(parsed, limit, *among)
         except LexicalDamaged:  # damage inside a segment shows only now
@@ -166,15 +171,15 @@ class Retriever:
 
     def allowed(self, parsed: ParsedQuery, admitted: Admitted | None) -> Ids | None:
         """The chunks that a vector may find, ascending: those admitted, without the words that are excluded."""
-        allowed = None
-        if admitted is not None:
-            allowed = filters.chunk_ids(self.reader.connection, admitted.documents, admitted.chunks)
+        allowed = None if admitted is None else self.reader.chunk_ids(admitted.documents, admitted.chunks)
         if not parsed.excluded:
             return allowed
-        live = self.reader.matrix().chunk_ids if allowed is None else allowed
         import numpy as np
 
-        return np.setdiff1d(live, self._holding(parsed.excluded, admitted))
+        from index.columns import is_among
+
+        among = self.reader.matrix().chunk_ids if allowed is None else allowed
+        return among[~is_among(among, np.array(self._holding(parsed.excluded, admitted), np.int64))]
 
     def _holding(self, phrases: tuple[Phrase, ...], admitted: Admitted | None) -> list[int]:
         among = _among(admitted)

@@ -117,14 +117,14 @@ def _mean(found: Vectors) -> Vectors:
 
 def _nearest(reader: Reader, example: Example, request: Request) -> tuple[Ranking, list[Hit]]:
     """The hits, looked for deeper as long as the nearest passages belong to too few documents."""
-    import numpy as np
+    from index.columns import is_among
 
     connection, matrix = reader.connection, reader.matrix()
     if matrix.header.model != built_with(connection).model_key:
         raise ModelMismatch("the store switched to another model meanwhile", "ask again")
     admitted = filters.admitted(connection, request.filter)
-    among = matrix.chunk_ids if admitted is None else filters.chunk_ids(connection, admitted.documents, admitted.chunks)
-    allowed = np.setdiff1d(among, example.own)
+    among = matrix.chunk_ids if admitted is None else reader.chunk_ids(admitted.documents, admitted.chunks)
+    allowed = among[~is_among(among, example.own)]
     a_document = None if example.chunk else 1
     depth = request.top * REACH
     while True:

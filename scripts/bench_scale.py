@@ -26,7 +26,7 @@ from time import perf_counter, sleep
 import msgspec
 from bench_floors import Floors
 from bench_process import PAUSE_S, run
-from bench_search import Case, commands, daemon_status, search, unseen, warm_up
+from bench_search import Case, commands, daemon_status, filtered, search, unseen, warm_up
 from bench_store import bench_store, cache
 from scale_chart import draw, panels_of
 from scale_store import CHUNKS_A_DOCUMENT, ScaleStore, Step, scale_store
@@ -39,6 +39,8 @@ TURN = 10
 REPEATS = 5
 SCANNED_FILES = 10_000
 """At most so many documents are given a file: the others belong to no source, and a scan must not notice them."""
+HALF = "*/??[0-4]/*"
+"""Of the paths of a `scale_store`."""
 REMOVED = 10
 """One document of so many is removed before compacting."""
 
@@ -51,6 +53,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     load: float
     """Of the machine in the last minute, when the search was measured."""
     hybrid_ms: float
+    filtered_ms: float
+    """Hybrid, among half of the documents."""
     keyword_ms: float
     embedding_ms: float
     numpy_ms: float
@@ -100,8 +104,8 @@ def measured(store: ScaleStore) -> Measured:
     took_scan, took_walk = scanned(kb, in_python, store)
     compact_s, copy_s, size = compacted(kb, in_python, store)
     return Measured(
-        rows=store.rows, dims=store.dims, load=load, hybrid_ms=cases["hybrid"], keyword_ms=cases["keyword"],
-        embedding_ms=cases["embedding"], numpy_ms=cases["numpy"], ours_ms=cases["ours"],
+        rows=store.rows, dims=store.dims, load=load, hybrid_ms=cases["hybrid"], filtered_ms=cases["filtered"],
+        keyword_ms=cases["keyword"], embedding_ms=cases["embedding"], numpy_ms=cases["numpy"], ours_ms=cases["ours"],
         resident_bytes=status.resident_bytes, shared_bytes=status.shared_bytes, list_ms=took_list, status_ms=took_status,
         scan_ms=took_scan, walk_ms=took_walk, compact_s=compact_s, copy_s=copy_s, store_bytes=size, steps=store.steps,
     )  # fmt: skip
@@ -113,6 +117,7 @@ def searched(kb: Path, environment: dict[str, str], floors: Floors, queries: Ite
         Case("numpy", lambda some: floors.times("numpy", some, PAUSE_S)),
         Case("ours", lambda some: floors.times("ours", some, PAUSE_S)),
         *(Case(mode, commands(partial(search, kb, mode), environment)) for mode in ("keyword", "hybrid")),
+        Case("filtered", commands(partial(filtered, kb, "hybrid", HALF), environment)),
     ]
     for _ in range(QUERIES // TURN):
         shared = list(islice(queries, TURN))
@@ -202,6 +207,7 @@ def copied(folder: Path, to: Path) -> float:
 def print_one(one: Measured) -> None:
     lines = (
         ("hybrid search, exec to exit", f"{one.hybrid_ms:.1f} ms"),
+        ("the same among half of the documents", f"{one.filtered_ms:.1f} ms"),
         ("embedding alone", f"{one.embedding_ms:.1f} ms"),
         ("hybrid search above the embedding", f"{one.above_ms:.1f} ms"),
         ("keyword search, exec to exit", f"{one.keyword_ms:.1f} ms"),
@@ -235,8 +241,10 @@ def kept_at() -> Path:
 
 
 def kept() -> list[Measured]:
-    path = kept_at()
-    return msgspec.json.decode(path.read_bytes(), type=list[Measured]) if path.exists() else []
+    try:
+        return msgspec.json.decode(kept_at().read_bytes(), type=list[Measured])
+    except (FileNotFoundError, msgspec.ValidationError):  # measured before there was all of that
+        return []
 
 
 def keep(one: Measured) -> None:

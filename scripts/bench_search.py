@@ -96,6 +96,13 @@ def warm(kb: Path, store: Path, environment: dict[str, str], floors: Floors, que
         Case("product alone, ours with the top 100", lambda some: floors.times("ours", some, PAUSE_S)),
         Case("kb search, keyword", commands(partial(search, kb, "keyword"), environment), alone=True),
         Case("kb search, hybrid", commands(partial(search, kb, "hybrid"), environment)),
+        *(
+            Case(
+                f"kb search, {mode}, one document in {one_in}", commands(partial(filtered, kb, mode, glob), environment)
+            )
+            for one_in, glob in (("two", "*/0*"), ("twenty", "*/00*"))
+            for mode in ("keyword", "hybrid")
+        ),
         *others(store, environment),
     ]
     for turn in range(QUERIES // TURN):
@@ -120,6 +127,10 @@ def commands(command: Callable[[str], list[str]], environment: dict[str, str]) -
 
 def search(kb: Path, mode: str, query: str) -> list[str]:
     return [str(kb), "search", "-j", "--mode", mode, query]
+
+
+def filtered(kb: Path, mode: str, glob: str, query: str) -> list[str]:
+    return [*search(kb, mode, query), "--path", glob]
 
 
 def crowd(kb: Path, mode: str, environment: dict[str, str], some: Sequence[str]) -> list[float]:

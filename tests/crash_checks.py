@@ -14,8 +14,8 @@ from crash_scenarios import SECRET
 
 from index import builtwith, columns, database, documents, jobs, store, vectors
 from index.epoch import read_header
-from index.lexical import segment_files
 from index.query import parse
+from index.segments import segment_files
 from kb import preferences
 from kb.doctor import doctor
 from kb.switch import SWITCHED_FROM, settled

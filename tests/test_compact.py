@@ -7,7 +7,7 @@ import small_store
 from small_store import document
 
 import kb.compact
-from index import database, documents, lexical, store, vectors
+from index import database, documents, segments, store, vectors
 from index.matrix import Matrix
 from index.query import parse
 from kb.compact import compact
@@ -56,11 +56,11 @@ def test_the_index_of_words_of_a_large_store_is_made_anew_only_where_that_gives_
     make_store(*(document(f"d{i}", f"fox number{i}") for i in range(1, 41)))
     with store.writing(data_dir) as writer, writer.transaction():
         documents.delete(writer.connection, range(1, 1 + removed))
-    before = {path.stem for path in lexical.segment_files(data_dir / "lexical") if path.suffix == ".idx"}
+    before = {path.stem for path in segments.segment_files(data_dir / "lexical") if path.suffix == ".idx"}
 
     run(data_dir)
 
-    after = {path.stem for path in lexical.segment_files(data_dir / "lexical") if path.suffix == ".idx"}
+    after = {path.stem for path in segments.segment_files(data_dir / "lexical") if path.suffix == ".idx"}
     assert before
     assert (after == before) == (size == "many" and removed == 1)
     assert len(small_store.by_words(data_dir, "fox")) == 40 - removed

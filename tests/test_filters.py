@@ -50,6 +50,15 @@ def test_no_condition_admits_all_without_asking(connection):
     assert filters.admitted(connection, Filter()) is None
 
 
+@pytest.mark.parametrize(
+    "wanted", [Filter(path_glob="*"), Filter(since="2026"), Filter(types=("code", "note", "markdown"))]
+)
+def test_what_is_true_of_all_documents_is_no_condition(connection, wanted):
+    """A note has no path."""
+    admitted = filters.admitted(connection, wanted)
+    assert admitted == (Admitted(documents=frozenset({1, 2})) if wanted.path_glob else None)
+
+
 def test_what_is_true_of_documents_admits_documents(connection):
     """Without times in them and without --role there are no single chunks to look for."""
     assert filters.admitted(connection, Filter(tags=("red",), since="2026-02-01T00:00:00+00:00")) == Admitted(

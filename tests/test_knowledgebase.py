@@ -198,6 +198,20 @@ def test_what_is_opened_stays_open_until_close(filled):
     assert not kept._idle
 
 
+def test_who_owns_which_chunks_is_read_for_the_first_filter_and_kept(filled):
+    kept = kept_of(filled.data_dir)
+    filled.search("fruit")
+    assert kept.owners is None
+
+    first, second, _ = (document.path for document in filled.list().documents)
+    filled.search("fruit", path=first)
+    before = kept.owners
+    filled.search("keys", path=second)
+
+    assert before is not None
+    assert kept.owners is before
+
+
 def test_two_of_one_store_share_what_is_open_and_the_last_closes_it(filled):
     with KnowledgeBase.open(filled.data_dir) as other:
         other.search("fruit")

@@ -98,8 +98,9 @@ def test_blocks_and_threads_meet_without_a_gap(monkeypatch, at_once):
     for row in (0, at_once - 1, at_once, 8191):
         everything = exact_scores(vectors, vectors[row])
         rows = np.arange(len(vectors))
-        kept = led.contenders(rows, vectors[row], 10)
-        assert best(kept, everything[kept], 10) == best(rows, everything, 10)
+        for some in (rows, rows[::3], rows[at_once - 9 :]):
+            kept = led.contenders(some, vectors[row], 10)
+            assert best(kept, everything[kept], 10) == best(some, everything[some], 10)
 
 
 def test_the_axes_hold_most_of_the_rows_in_fewer_dimensions_and_few_rows_are_left():

@@ -8,13 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tantivy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ir_collections import by_names
 
-from index import watermark
+from index import lexical, watermark
 from index.bm25 import LONGEST_RUN, MOST_ERROR_LETTERS, MOST_SIMILAR
 from index.lexical import NO_HITS, Lexical, LexicalDamaged, LexicalDocument
 from index.query import parse
@@ -294,6 +295,26 @@ def test_single_chunks_can_be_asked_for_beside_documents(index_of):
     assert set(hits.chunk_ids) == {7, 99, *range(30, 40)}
     assert found(index, "apple", document_ids=frozenset(), chunk_ids={7}) == [7]
     assert found(index, "apple -apple", document_ids=frozenset(), chunk_ids={7}) == []
+
+
+@pytest.mark.parametrize("query", ["apple", "apple pear", "apple -pear", '"pear apple"', "plum", "aple"])
+@pytest.mark.parametrize("limit", [1, 7, 1000])
+def test_of_many_documents_all_hits_are_read_and_those_that_pass_are_kept(index_of, monkeypatch, query, limit):
+    """The same as by a set of these documents, equal scores and the total too; and not where the hits are too many."""
+    bodies = ("apple", "apple pear", "pear apple apple", "plum", "apple pear plum")
+    index = index_of(*(chunk(i, bodies[i % 5], document_id=i // 10) for i in range(300)))
+    admitted, others = frozenset(range(0, 30, 2)), (11, 13, 299)
+    allowed = np.array(sorted({*others, *(i for i in range(300) if i // 10 in admitted)}), np.int64)
+    as_a_set = index.search(parse(query), limit, admitted, others)
+    for many, read_most in ((len(admitted) - 1, 1000), (len(admitted) - 1, 1), (len(admitted), 1000)):
+        monkeypatch.setattr(lexical, "MANY", many)
+        monkeypatch.setattr(lexical, "HITS_A_DOCUMENT", read_most)
+        asked = []
+        found = index.search(parse(query), limit, admitted, others, lambda: asked.append(1) or allowed)  # noqa: B023  called here
+        assert found.chunk_ids == as_a_set.chunk_ids
+        assert found.total == as_a_set.total
+        assert found.scores == pytest.approx(as_a_set.scores, rel=1e-5)
+        assert bool(asked) is (many < len(admitted))
 
 
 def test_a_deleted_chunk_is_gone(index_of):

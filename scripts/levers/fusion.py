@@ -38,6 +38,4 @@ def selectivity(one: Scored) -> Floats:
     with reading(one.store.data_dir) as reader:
         searcher = searcher_of(reader)
         parsed = [query.parse(text) for text in one.texts]
-        return np.array(
-            [bm25.plan(each, searcher, None).ceiling / max(1, len(each.words)) for each in parsed], np.float32
-        )
+        return np.array([bm25.plan(each, searcher).ceiling / max(1, len(each.words)) for each in parsed], np.float32)

@@ -233,10 +233,10 @@ def _passing(searcher: tantivy.Searcher, query: tantivy.Query, allowed: Ids, mos
 
     from index.columns import is_among
 
-    found = searcher.search(query, most)
-    if found.count > most:  # type: ignore[attr-defined]  # as above
+    _, count = _best(searcher, query, 1)
+    if count > most:
         return None
-    hits = found.hits
+    hits, _ = _best(searcher, query, max(1, count))
     ids = np.array(_chunk_ids(searcher, hits), np.int64)
     passing = list(compress(hits, is_among(ids, allowed).tolist()))
     return lambda count: (passing[:count], len(passing))

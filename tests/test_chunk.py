@@ -168,12 +168,28 @@ def test_prose_overlaps_by_whole_words():
 
 
 def test_code_does_not_overlap():
+    """Whatever is asked for, but for its end."""
     code = "```\n" + "\n".join(f"line({number})" for number in range(200)) + "\n```"
 
     chunks = cut(code, Plan(strategy="sections", max_tokens=100, overlap_tokens=50))
 
     assert len(chunks) > 2
-    assert "\n".join(one.text for one in chunks) == code
+    assert [one.metadata.get("overlap", 0) for one in chunks[:-1]] == [0] * (len(chunks) - 1)
+    assert whole(chunks) == code
+
+
+@pytest.mark.parametrize(("count", "last"), [(20, 20), (21, 5), (24, 5), (25, 5), (26, 6), (40, 20), (41, 5), (3, 3)])
+def test_what_little_is_left_of_code_repeats_lines_before_it(count, last):
+    """Of 20 lines that fit a quarter at least, or `    return None` would be found and say nothing."""
+    code = "\n".join(f"line({number:02})" for number in range(count))
+    room = COUNTER.count("line(00)") * 20
+    block = Block(text=code, kind="code", lines=Lines(1, count))
+    chunks = chunk(Document(blocks=(block,), extractor="x"), Plan(strategy="blocks", max_tokens=room), COUNTER, 500)
+
+    sizes = [one.text.count("\n") + 1 for one in chunks]
+    assert sizes == [20] * ((count - 1) // 20) + [last]
+    assert chunks[-1].lines == Lines(count - last + 1, count)
+    assert whole(chunks) == code
 
 
 def test_every_part_of_a_long_table_begins_with_its_header():

@@ -79,7 +79,7 @@ def test_a_language_without_a_grammar_is_cut_at_blank_lines(reading):
 def test_a_script_without_extension_is_known_by_its_shebang(reading):
     document = reading("tool", "#!/bin/sh\nrun() {\n  echo hi\n}\nrun\n")
 
-    assert (document.language, [block.symbol for block in document.blocks]) == ("bash", [None, "run", None])
+    assert (document.language, [block.symbol for block in document.blocks]) == ("bash", ["run", None])
 
 
 def test_the_language_of_the_request_wins(reading):

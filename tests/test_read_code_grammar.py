@@ -241,7 +241,7 @@ EXPECTED = {
         JAVA,
         [(None, 1), ("X", 2), ("X.X", 6), ("X.m", 7), ("X.Inner", 10), ("X.Inner.z", 11), ("R", 14)],
     ),
-    "c": (C, [(None, 1), ("LOOP", 2), (None, 4), ("foo_t", 5), (None, 8), ("add", 9)]),
+    "c": (C, [("LOOP", 1), (None, 4), ("foo_t", 5), (None, 8), ("add", 9)]),
     "cpp": (
         CPP,
         [

@@ -92,6 +92,29 @@ def test_decorators_and_comments_stay_with_their_function_and_nested_functions_i
     assert path.text.endswith("return inner()")
 
 
+@pytest.mark.parametrize(
+    ("comment", "begins"),
+    [
+        ("# Finding", 1),
+        ("#", 1),
+        ("# Finding\n# and more", 4),
+        (f"# {'very ' * 30}long", 3),
+        ("FOUND = 1", 3),
+    ],
+)
+def test_a_title_stays_with_what_it_stands_above(comment, begins):
+    """A comment of one line that blank lines set apart; what says more has room of its own."""
+    [*_, found] = outline_of(f"{comment}\n\ndef find(): ...\n")
+    assert found.lines.first == begins
+    assert found.symbol == "find"
+
+
+def test_a_title_between_methods_stays_with_the_next_and_one_at_the_end_alone():
+    blocks = outline_of("class A:\n    def say(self): ...\n\n    # Doing\n\n    def do(self): ...\n\n# The end\n")
+    texts = [block.text for block in blocks]
+    assert texts == ["class A:", "    def say(self): ...", "    # Doing\n\n    def do(self): ...", "# The end"]
+
+
 def test_a_method_is_told_its_class_with_signature_and_first_paragraph():
     blocks = outline_of(STORE)
 

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -23,11 +23,23 @@ if TYPE_CHECKING:
     from kb.chunk import TokenCounter
 
 PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
-LINE = re.compile(r"\n")
+LINE_END = re.compile(r"\n")
 SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")  # noqa: RUF001  full width, of Chinese and Japanese
 LONGEST_JOINT = 15
 """Characters of white space between two sentences: with one token each, as many of both fit as `kb.chunk.BoundedCounter` allows."""
 TABLE_RULE = re.compile(r"^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$")
+
+
+LITTLE = 4
+"""What is less than so great a part of the budget should not be left alone: the end of a block, a title or a caption."""
+
+
+class Line(NamedTuple):
+    """Where it is in the text of its block, without the line end."""
+
+    start: int
+    end: int
+    tokens: int
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,9 +74,9 @@ def units_of(section: Sequence[Block], budget: int, counter: TokenCounter, *, ti
 
 
 def _lead(units: Sequence[Unit], budget: int) -> int:
-    """Tokens of the short line that stands above what comes next: a title or a caption, which should not be left alone."""
+    """Tokens of the short line that stands above what comes next: a title or a caption."""
     last = units[-1].tokens if units and units[-1].divisible else 0
-    return last if last <= budget // 4 else 0
+    return last if last <= budget // LITTLE else 0
 
 
 def _opens_with_title(block: Block) -> bool:
@@ -80,7 +92,7 @@ def _units_of_block(block: Block, budget: int, lead: int, counter: TokenCounter)
     if block.kind == "table":
         return list(_table(block, budget - lead, counter))
     if block.kind != "text":
-        return list(_gathered(block, LINE, budget - lead, counter))
+        return list(_gathered(block, LINE_END, budget - lead, counter))
     return _cut(block, budget, counter)
 
 
@@ -88,7 +100,7 @@ def _cut(block: Block, budget: int, counter: TokenCounter) -> list[Unit]:
     """A unit a paragraph; finer where a paragraph is too long."""
     units: list[Unit] = []
     for start, end in _spans(block.text, PARAGRAPH):
-        units += _within(block, start, end, "\n\n", budget, counter, (LINE, SENTENCE))
+        units += _within(block, start, end, "\n\n", budget, counter, (LINE_END, SENTENCE))
     return units
 
 
@@ -138,23 +150,52 @@ def _by_characters(
 
 
 def _gathered(block: Block, boundary: re.Pattern[str], budget: int, counter: TokenCounter) -> Iterator[Unit]:
-    """Lines of code or data, gathered into units as large as the budget allows; the blank lines between them take room too."""
-    group_start = group_end = tokens = 0
-    for start, end in _spans(block.text, boundary):
-        count = counter.count(block.text[start:end])
-        gap = (start - group_end) // MOST_CHARACTERS_A_TOKEN
-        if group_end == group_start:
-            group_start, gap = start, 0
-        elif tokens + gap + count > budget:
-            yield _unit(block, block.text[group_start:group_end], group_start, tokens, "\n")
-            group_start, gap, tokens = start, 0, 0
-        if count > budget:
+    """Lines of code or data, gathered into units as large as the budget allows. Where little is left over, it repeats lines before it."""
+    lines = [Line(start, end, counter.count(block.text[start:end])) for start, end in _spans(block.text, boundary)]
+    before: list[Line] = []
+    for group in _groups(lines, budget):
+        start, end = group[0].start, group[-1].end
+        if group[0].tokens > budget:
             yield from _within(block, start, end, "\n", budget, counter, (SENTENCE,))
-            group_start = group_end = end + 1
+            before = []
             continue
-        group_end, tokens = end, tokens + gap + count
-    if block.text[group_start:group_end].strip():
-        yield _unit(block, block.text[group_start:group_end], group_start, tokens, "\n")
+        repeated = _ending(before, budget // LITTLE - _tokens(group)) if group[-1] is lines[-1] else []
+        whole = [*repeated, *group]
+        unit = _unit(block, block.text[whole[0].start : end], whole[0].start, _tokens(whole), "\n")
+        yield msgspec.structs.replace(unit, repeated=start - 1 - whole[0].start) if repeated else unit
+        before = group
+
+
+def _groups(lines: Sequence[Line], budget: int) -> list[list[Line]]:
+    """As many lines together as fit; one that does not fit is alone."""
+    groups: list[list[Line]] = []
+    tokens = 0
+    for line in lines:
+        added = line.tokens + (_gap(groups[-1][-1], line) if groups else 0)
+        if groups and tokens + added <= budget:
+            groups[-1].append(line)
+            tokens += added
+        else:
+            groups.append([line])
+            tokens = line.tokens
+    return groups
+
+
+def _ending(lines: list[Line], tokens: int) -> list[Line]:
+    """As many of the last lines as have so many tokens together."""
+    first = len(lines)
+    while first and _tokens(lines[first - 1 :]) <= tokens:
+        first -= 1
+    return lines[first:]
+
+
+def _tokens(lines: Sequence[Line]) -> int:
+    return sum(line.tokens for line in lines) + sum(map(_gap, lines, lines[1:]))
+
+
+def _gap(line: Line, following: Line) -> int:
+    """Blank lines between two take room too."""
+    return (following.start - line.end) // MOST_CHARACTERS_A_TOKEN
 
 
 def _table(block: Block, budget: int, counter: TokenCounter) -> Iterator[Unit]:
@@ -214,7 +255,7 @@ def _unit(block: Block, text: str, start: int, tokens: int, joint: str) -> Unit:
 @lru_cache(maxsize=1)
 def _line_ends(text: str) -> list[int]:
     """Where its lines end: counted once for all units of a block, since from the start for each takes the square of its length."""
-    return [match.start() for match in LINE.finditer(text)]
+    return [match.start() for match in LINE_END.finditer(text)]
 
 
 def _spans(text: str, boundary: re.Pattern[str]) -> list[tuple[int, int]]:

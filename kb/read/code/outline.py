@@ -19,6 +19,10 @@ CLOSERS = re.compile(
 )  # ends of enclosing definitions, alone on their lines
 
 
+TITLE = re.compile(r"\s*(?:#|//|--|;|%|/\*).{0,100}\s*")
+"""A comment of one line, alone: it says what comes next."""
+
+
 class Definition(msgspec.Struct, frozen=True, kw_only=True):
     """A function, class or method in a file. Lines are counted from 1, both ends included."""
 
@@ -67,7 +71,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 def blocks(lines: list[str], definitions: Iterable[Definition]) -> tuple[Block, ...]:
     """The file's blocks in reading order. `lines` are the file's lines without their ends."""
-    spans = _join_closers(lines, list(_spans(lines, definitions, Span(1, len(lines)), Scope())))
+    spans = _join_titles(lines, _join_closers(lines, _spans(lines, definitions, Span(1, len(lines)), Scope())))
     return tuple(_block(lines, span) for span in spans)
 
 
@@ -94,22 +98,36 @@ def _between(lines: list[str], gap: Span, within: Span, scope: Scope) -> Iterato
         yield scope.span(first, last, scope.headers[:-1] if first == within.first else scope.headers)
 
 
-def _join_closers(lines: list[str], spans: list[Span]) -> list[Span]:
+def _join_closers(lines: list[str], spans: Iterable[Span]) -> list[Span]:
     """Brackets and `end`s that stand alone go with the block before them."""
     joined: list[Span] = []
     for span in spans:
-        text = "\n".join(lines[span.first - 1 : span.last])
-        if joined and CLOSERS.fullmatch(text):
+        if joined and CLOSERS.fullmatch(_text(lines, span)):
             joined[-1] = msgspec.structs.replace(joined[-1], last=span.last)
         else:
             joined.append(span)
     return joined
 
 
+def _join_titles(lines: list[str], spans: list[Span]) -> list[Span]:
+    """And titles with the block after them."""
+    joined: list[Span] = []
+    for span in reversed(spans):
+        if joined and TITLE.fullmatch(_text(lines, span)):
+            joined[-1] = msgspec.structs.replace(joined[-1], first=span.first)
+        else:
+            joined.append(span)
+    return joined[::-1]
+
+
+def _text(lines: list[str], span: Span) -> str:
+    return "\n".join(lines[span.first - 1 : span.last])
+
+
 def _block(lines: list[str], span: Span) -> Block:
     first, last = windows.without_blank_ends(lines, span.first, span.last)
     return Block(
-        text="\n".join(lines[first - 1 : last]),
+        text=_text(lines, Span(first, last)),
         kind="code",
         heading=span.heading,
         lines=Lines(first, last),

@@ -23,27 +23,29 @@ from kb.wire_search import ExplainedList, ExplainedRerank, Explanation, FieldNam
 DIGITS = 9
 """More than scores have, so that the parts add up to the score in all of its digits."""
 
-Field = tuple[str, frozenset[str]]
-"""The words of a text in their order as the index has them, and its identifiers."""
+
+class Field(NamedTuple):
+    run: str
+    """The words of a text in their order, as the index has them."""
+    words: frozenset[str]
+    names: frozenset[str]
+    """Its identifiers."""
 
 
 class Asked(NamedTuple):
     """A word or phrase of the query, made ready once: a thousand hits may be explained."""
 
     text: str
+    words: frozenset[str]
+    """Its spellings that are one word."""
+    runs: tuple[str, ...]
+    """And those that are several, which stand together in this order."""
     names: frozenset[str]
     """What it is as an identifier; empty where it is none."""
-    runs: tuple[str, ...]
-    """Words that stand together, in this order, in each of its spellings."""
 
     def is_in(self, field: Field) -> bool:
-        tokens, names = field
-        if self.names and not self.names.isdisjoint(names):
-            return True
-        for run in self.runs:  # noqa: SIM110  asked for each word of each hit: any() takes three times as long
-            if run in tokens:
-                return True
-        return False
+        """Looked for as a run, or as a name."""
+        return any(run in field.run for run in self.runs) or not self.names.isdisjoint(field.names)
 
 
 class Explainer:
@@ -55,7 +57,13 @@ class Explainer:
         self._nowhere = tuple(TermMatch(term=asked.text, fields=()) for asked in self._asked)
         """Of a pasted page most words are in no field of a hit: made once."""
         self._has_names = any(asked.names for asked in self._asked)
-        self._held_in_short: dict[str, frozenset[int]] = {}
+        self._by_word: defaultdict[str, list[int]] = defaultdict(list)
+        """Places in what is asked. Of a pasted page hundreds of words are looked for in each field, each at once by these."""
+        for place, asked in enumerate(self._asked):
+            for word in asked.words:
+                self._by_word[word].append(place)
+        self._longer = [(place, asked) for place, asked in enumerate(self._asked) if asked.runs or asked.names]
+        self._held_in_short: dict[str, set[int]] = {}
         self._fusion = fusion
         self._parts = {hit.id: (rank, hit) for rank, hit in enumerate(_parts(ranking), start=1)}
         self._words = {
@@ -82,7 +90,7 @@ class Explainer:
         )  # fmt: skip
 
     def _matches(self, chunk: ChunkRow, source: HitSource) -> tuple[TermMatch, ...]:
-        held: dict[FieldName, frozenset[int]] = {
+        held: dict[FieldName, set[int]] = {
             "title": self._held_by_short(source.title),
             "heading": self._held_by_short(source.heading),
             "body": self._held(_field(chunk.text, self._has_names)),
@@ -97,11 +105,12 @@ class Explainer:
             for place, nowhere in enumerate(self._nowhere)
         )
 
-    def _held(self, field: Field) -> frozenset[int]:
+    def _held(self, field: Field) -> set[int]:
         """The places, in what is asked, of what the field holds."""
-        return frozenset(place for place, asked in enumerate(self._asked) if asked.is_in(field))
+        found = {place for word in field.words & self._by_word.keys() for place in self._by_word[word]}
+        return found.union(place for place, asked in self._longer if place not in found and asked.is_in(field))
 
-    def _held_by_short(self, text: str) -> frozenset[int]:
+    def _held_by_short(self, text: str) -> set[int]:
         """Looked for once: the chunks of a document have its title and path, and many their heading."""
         if text not in self._held_in_short:
             self._held_in_short[text] = self._held(_short_field(text, self._has_names))
@@ -131,22 +140,30 @@ def _asked(parsed: ParsedQuery) -> Iterator[Asked]:
     wanted: tuple[Word | Phrase, ...] = (*parsed.words, *parsed.phrases)
     for term in dict.fromkeys(wanted):
         whole, forms = ("", (term.text,)) if isinstance(term, Phrase) else (term.whole, (*term.spellings, *term.loose))
-        runs = tuple(run for form in forms if (run := _tokens(form, LONGEST_RUN)))
-        yield Asked(text=term.text, names=frozenset(NAMES.analyze(whole)), runs=runs)
+        spellings = [tokens for form in forms if (tokens := _tokens(form)[:LONGEST_RUN])]
+        words = frozenset(tokens[0] for tokens in spellings if len(tokens) == 1)
+        runs = tuple(_run(tokens) for tokens in spellings if len(tokens) > 1)
+        yield Asked(text=term.text, words=words, runs=runs, names=frozenset(NAMES.analyze(whole)))
 
 
 def _field(text: str, has_names: bool) -> Field:
     """`has_names`: whether an identifier is asked for. Seldom, and to find those of a text is half of the work."""
     normal = terms.normalise(text)
-    return _tokens(normal), frozenset(NAMES.analyze(terms.identifiers(normal))) if has_names else frozenset()
+    tokens = _tokens(normal)
+    names = NAMES.analyze(terms.identifiers(normal)) if has_names else ()
+    return Field(run=_run(tokens), words=frozenset(tokens), names=frozenset(names))
 
 
 _short_field = lru_cache(maxsize=4096)(_field)
 
 
-def _tokens(text: str, most: int | None = None) -> str:
+def _tokens(text: str) -> list[str]:
+    return TEXT.analyze(terms.spaced(text))
+
+
+def _run(tokens: Sequence[str]) -> str:
     """Each between line ends, which no token holds: so a run of them is a part of the string."""
-    return "".join(f"\n{token}\n" for token in TEXT.analyze(terms.spaced(text))[:most])
+    return "".join(f"\n{token}\n" for token in tokens)
 
 
 def _rounded(number: float) -> float:

@@ -10,7 +10,7 @@ from hurting.questions import Asked
 import kb.hits
 import kb.search
 import kb.together
-from index import bm25, filters, terms
+from index import bm25, owners, terms
 from index.query import MOST_CHARS, MOST_WORDS, parse
 from kb import KnowledgeBase, explain, retrieve
 
@@ -140,7 +140,8 @@ def test_who_looks_deeper_makes_hits_once(book, calls, monkeypatch):
     """And asks once which chunks may be found."""
     monkeypatch.setattr(kb.search, "CANDIDATES", 2)
     ranked, made = calls(kb.search.Retriever, "rank"), calls(kb.search, "hits_of")
-    allowed = calls(filters, "chunk_ids")
+    allowed = calls(owners, "chunk_ids")
+    book.add_note("no book", title="other")
 
     found = book.search("red", top=2, group=True, tags=["new"], explain=True)
 
@@ -172,10 +173,19 @@ def test_who_found_a_hit_is_told_of_hits_that_are_shown(book, calls):
 
 def test_a_word_is_looked_for_once_in_what_hits_share(book, calls):
     """Title and path of a document; each hit of the book has a heading and a text of its own, the page's heading is empty."""
-    looks = calls(explain.Asked, "is_in")
+    looks = calls(explain.Explainer, "_held")
     hits = book.search("red", top=9, per_document=9, explain=True, mode="keyword").results
     short = {text for hit in hits for text in (hit.source.title, hit.source.heading, hit.source.path)}
     assert len(looks) == len(hits) + len(short)
+
+
+def test_single_words_of_a_page_are_not_looked_for_one_by_one(book, calls):
+    """Hundreds of them, in each field of each hit."""
+    looks = calls(explain.Asked, "is_in")
+    words = " ".join(f"w{chr(97 + number)}rd" for number in range(20))
+    [hit, *_] = book.search(f'red {words} "page of red"', explain=True, mode="keyword").results
+    assert {asked.text for asked, _ in looks} == {"page of red"}
+    assert next(term for term in hit.explain.terms if term.term == "red").fields == ("body",)
 
 
 def test_a_word_of_a_text_is_taken_apart_once(calls):

@@ -149,11 +149,12 @@ class Lexical:
         """
         if query.is_empty or limit < 1 or (document_ids is not None and not (document_ids or chunk_ids)):
             return NO_HITS
+        passing = allowed() if document_ids and len(document_ids) > MANY else None
         with _damage_reported(self.folder):
             searcher = self._index.searcher()
             plan = bm25.plan(query, searcher)
             best_first = None
-            if document_ids and len(document_ids) > MANY and (passing := allowed()) is not None:
+            if document_ids and passing is not None:
                 best_first = _passing(searcher, plan.query, passing, HITS_A_DOCUMENT * len(document_ids))
             if best_first is None:
                 best_first = partial(_best, searcher, bm25.among(document_ids, chunk_ids, plan.query))

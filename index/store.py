@@ -101,6 +101,11 @@ class Reader:
         """False where a writer committed between the opening of a projection and the snapshot: ask again."""
         return self._is_of_one_moment or bool(self.warnings)
 
+    @property
+    def stays_open(self) -> bool:
+        """Whether this process keeps what is opened: then it may pay to read more at first."""
+        return self._kept.holders > 0
+
     def lexical(self) -> Lexical:
         """The tantivy projection, caught up if nobody is writing."""
         self._kept.lexical = self._standing(self._kept.lexical, projections.lexical_state, self._open_lexical)

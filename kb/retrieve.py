@@ -41,6 +41,10 @@ NEAREST_READ = 10
 """Of a search by meaning, so many are looked at for the query's words: a page."""
 
 
+def _unknown() -> None:
+    """Of the chunks that are admitted: not looked up."""
+
+
 class QueryEmbedder(Protocol):
     """What makes a query's vector: float32 (dim,), unit length."""
 
@@ -110,7 +114,8 @@ class Retriever:
         `words`: all that there are by words, where a look less deep has come to their end.
         """
         if vector is None:
-            words = self._by_words(parsed, depth, admitted, allowed)
+            # A process for one search would load numpy for it, which takes longer than a search.
+            words = self._by_words(parsed, depth, admitted, allowed if self.reader.stays_open else _unknown)
             ranked = list(zip(words.chunk_ids, words.shares, strict=True))
             return Ranking(ranked=ranked, words=words, missing=words.missing, total=words.total)
         matrix, among = self.reader.matrix(), allowed()
@@ -159,7 +164,7 @@ class Retriever:
         parsed: ParsedQuery,
         limit: int,
         admitted: Admitted | None,
-        allowed: Callable[[], Ids | None] = lambda: None,
+        allowed: Callable[[], Ids | None] = _unknown,
         begun: Future[LexicalHits] | None = None,
     ) -> LexicalHits:
         """`begun`: this very search, where another thread has it."""

@@ -20,10 +20,13 @@ import python_page
 from running import environment
 
 import kb
-from index import store
+from index import lexical, owners, store
+from index.filters import Filter
 from index.kept import kept_of
 from kb import KnowledgeBase, knowledgebase
 from kb.knowledgebase import SearchOptions
+from kb.search import Request, search
+from kb.settings import Settings
 
 NOTES = {
     "apples.md": "# Apples\n\nApples are a sweet red fruit.\n",
@@ -210,6 +213,22 @@ def test_who_owns_which_chunks_is_read_for_the_first_filter_and_kept(filled):
 
     assert before is not None
     assert kept.owners is before
+
+
+def test_a_process_for_one_search_by_words_does_not_look_chunks_up(filled, monkeypatch):
+    """It would load numpy for that."""
+    asked, looked_up = [], owners.chunk_ids
+    monkeypatch.setattr(lexical, "MANY", 0)
+    monkeypatch.setattr(owners, "chunk_ids", lambda *arguments: asked.append(1) or looked_up(*arguments))
+    path = filled.list().documents[0].path
+    request = Request(query="fruit", top=3, mode="keyword", filter=Filter(path_glob=path))
+
+    found = filled.search("fruit", mode="keyword", path=path)
+    filled.close()
+    [again] = search(filled.data_dir, Settings(), [request])
+
+    assert asked == [1]
+    assert again.results == found.results
 
 
 def test_two_of_one_store_share_what_is_open_and_the_last_closes_it(filled):

@@ -299,14 +299,16 @@ def test_single_chunks_can_be_asked_for_beside_documents(index_of):
 
 @pytest.mark.parametrize("query", ["apple", "apple pear", "apple -pear", '"pear apple"', "plum", "aple"])
 @pytest.mark.parametrize("limit", [1, 7, 1000])
-def test_of_many_documents_all_hits_are_read_and_those_that_pass_are_kept(index_of, monkeypatch, query, limit):
-    """The same as by a set of these documents, equal scores and the total too; and not where the hits are too many."""
+@pytest.mark.parametrize("admitted", [frozenset(range(0, 30, 2)), frozenset()])
+def test_of_many_all_hits_are_read_and_those_that_pass_are_kept(index_of, monkeypatch, query, limit, admitted):
+    """The same as by a set of these documents and chunks, equal scores and the total too; and not where the hits are too many."""
     bodies = ("apple", "apple pear", "pear apple apple", "plum", "apple pear plum")
     index = index_of(*(chunk(i, bodies[i % 5], document_id=i // 10) for i in range(300)))
-    admitted, others = frozenset(range(0, 30, 2)), (11, 13, 299)
+    others = (11, 13, *range(200, 260, 3), 299)
     allowed = np.array(sorted({*others, *(i for i in range(300) if i // 10 in admitted)}), np.int64)
     as_a_set = index.search(parse(query), limit, admitted, others)
-    for many, read_most in ((len(admitted) - 1, 1000), (len(admitted) - 1, 1), (len(admitted), 1000)):
+    count = len(admitted) + len(others)
+    for many, read_most in ((count - 1, 1000), (count - 1, 1), (count, 1000)):
         monkeypatch.setattr(lexical, "MANY", many)
         monkeypatch.setattr(lexical, "HITS_A_DOCUMENT", read_most)
         asked = []
@@ -314,7 +316,7 @@ def test_of_many_documents_all_hits_are_read_and_those_that_pass_are_kept(index_
         assert found.chunk_ids == as_a_set.chunk_ids
         assert found.total == as_a_set.total
         assert found.scores == pytest.approx(as_a_set.scores, rel=1e-5)
-        assert bool(asked) is (many < len(admitted))
+        assert bool(asked) is (many < count)
 
 
 def test_a_deleted_chunk_is_gone(index_of):

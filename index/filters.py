@@ -144,8 +144,10 @@ def _of_chunks(wanted: Filter) -> list[_Part]:
     if wanted.roles:
         # As text: an array of names unpacked row by row (json_each) takes twice as long, 49 ms for 22,000 chunks.
         named = "lower(coalesce(json_extract(c.metadata, '$.roles', '$.speakers'), ''))"
-        sql = " OR ".join([f"instr({named}, lower(?))"] * len(wanted.roles))
-        conditions.append(_Part(sql, tuple(msgspec.json.encode(name).decode() for name in wanted.roles)))
+        # And only where the name is in all that is said of the chunk: half of the time, or two thirds.
+        sql = " OR ".join([f"instr(lower(c.metadata), lower(?)) AND instr({named}, lower(?))"] * len(wanted.roles))
+        names = [msgspec.json.encode(name).decode() for name in wanted.roles]
+        conditions.append(_Part(sql, tuple(each for name in names for each in (name, name))))
     return conditions
 
 

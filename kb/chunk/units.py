@@ -159,10 +159,9 @@ def _gathered(block: Block, boundary: re.Pattern[str], budget: int, counter: Tok
             yield from _within(block, start, end, "\n", budget, counter, (SENTENCE,))
             before = []
             continue
-        repeated = _ending(before, budget // LITTLE - _tokens(group)) if group[-1] is lines[-1] else []
-        whole = [*repeated, *group]
+        whole = _enlarged(group, before, budget // LITTLE) if group[-1] is lines[-1] else group
         unit = _unit(block, block.text[whole[0].start : end], whole[0].start, _tokens(whole), "\n")
-        yield msgspec.structs.replace(unit, repeated=start - 1 - whole[0].start) if repeated else unit
+        yield unit if whole is group else msgspec.structs.replace(unit, repeated=start - 1 - whole[0].start)
         before = group
 
 
@@ -181,12 +180,14 @@ def _groups(lines: Sequence[Line], budget: int) -> list[list[Line]]:
     return groups
 
 
-def _ending(lines: list[Line], tokens: int) -> list[Line]:
-    """As many of the last lines as have so many tokens together."""
-    first = len(lines)
-    while first and _tokens(lines[first - 1 :]) <= tokens:
-        first -= 1
-    return lines[first:]
+def _enlarged(group: list[Line], before: list[Line], tokens: int) -> list[Line]:
+    """The group with as many of the last lines before it as have so many tokens with it."""
+    for line in reversed(before):
+        larger = [line, *group]
+        if _tokens(larger) > tokens:
+            break
+        group = larger
+    return group
 
 
 def _tokens(lines: Sequence[Line]) -> int:

@@ -101,6 +101,11 @@ class Reader:
         """False where a writer committed between the opening of a projection and the snapshot: ask again."""
         return self._is_of_one_moment or bool(self.warnings)
 
+    def head(self) -> Watermark:
+        """The last transaction of this moment."""
+        self._head = self._head or database.head(self.connection)
+        return self._head
+
     @property
     def stays_open(self) -> bool:
         """Whether this process keeps what is opened: then it may pay to read more at first."""
@@ -146,7 +151,7 @@ class Reader:
     def _standing(
         self, kept: Standing[Opened] | None, state_of: StateOf, open_it: Callable[[], tuple[Opened, Watermark]]
     ) -> Standing[Opened]:
-        head = self._head = self._head or database.head(self.connection)
+        head = self.head()
         if kept and kept.mark == head:
             return kept
         # Through a connection of its own: a projection may be newer than the snapshot that this reader is in.

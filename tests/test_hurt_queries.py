@@ -10,9 +10,12 @@ from hurting.questions import Asked
 import kb.hits
 import kb.search
 import kb.together
-from index import bm25, owners, terms
+from index import bm25, filters, owners, store, terms
+from index.filters import Filter
 from index.query import MOST_CHARS, MOST_WORDS, parse
 from kb import KnowledgeBase, explain, retrieve
+from kb.search import Request, Searcher
+from kb.settings import Settings
 
 HALF = "red \ud800"
 """Of a surrogate pair: JSON that an agent sends can hold it."""
@@ -177,6 +180,22 @@ def test_a_word_is_looked_for_once_in_what_hits_share(book, calls):
     hits = book.search("red", top=9, per_document=9, explain=True, mode="keyword").results
     short = {text for hit in hits for text in (hit.source.title, hit.source.heading, hit.source.path)}
     assert len(looks) == len(hits) + len(short)
+
+
+def test_a_filter_is_decided_once_for_questions_that_are_asked_together(book, calls):
+    """And again for another filter, and for another moment of the store."""
+    decided = calls(filters, "admitted")
+    book.search("red", also=["colours", "part"], tags=["new"])
+    assert len(decided) == 1
+    with store.reading(book.data_dir) as reader:
+        searcher = Searcher(book.data_dir, Settings(), reader)
+
+        def ask(*tags):
+            return searcher.answer(Request(query="red", top=9, mode="keyword", filter=Filter(tags=tags))).returned
+
+        assert [ask("new"), ask("new"), ask("old"), len(decided)] == [9, 9, 0, 3]
+        book.add_note("more that is red", title="note", tags=["old"])
+        assert [ask("old"), len(decided)] == [1, 4]
 
 
 def test_single_words_of_a_page_are_not_looked_for_one_by_one(book, calls):

@@ -21,7 +21,8 @@ from pathlib import Path
 from index import database, jobs, projections, schema
 from index.atomic import sync
 from index.errors import StoreDamaged, StoreMissing
-from index.store import database_path, exists, locked, utc_now
+from index.store import database_path, exists, locked
+from index.writer import utc_now
 
 WHOLE = -1
 """Pages a step: all."""

@@ -9,71 +9,28 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from index import builtwith, database, documents, projections, schema, watermark
+from index import builtwith, database, projections, schema, watermark
 from index.builtwith import BuiltWith
 from index.database import ReadConnection
 from index.errors import DiskFault, StoreError, StoreLocked, StoreMissing
 from index.kept import KeptStore, Opened, Standing, identity, kept_of
 from index.lexical import Lexical
 from index.lock import writer_lock
-from index.rows import NewDocument
 from index.watermark import Watermark
+from index.writer import Writer
 
 if TYPE_CHECKING:
     from index.columns import Ids
     from index.matrix import Matrix
-    from index.vectors import Vectors
 
 StateOf = Callable[[sqlite3.Connection, Path], projections.State]
 
 DEFAULT_LOCK_TIMEOUT_S = 30.0
 ROLLBACK_JOURNAL = "kb.db-journal"
 """Only there before the switch to WAL, while the store is being made. A reader cannot open a database that has one."""
-
-
-class Writer:
-    """The one process that may change the store now."""
-
-    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
-        self.folder = folder
-        self.connection = connection
-
-    @contextmanager
-    def transaction(self) -> Iterator[int]:
-        with database.transaction(self.connection) as seq:
-            yield seq
-
-    def insert(
-        self, document: NewDocument, new_vectors: dict[bytes, Vectors], model: str, *, seq: int, created_at: str = ""
-    ) -> int:
-        """Add a document with those of the new vectors that are its own; returns its id. `created_at`: unless that is now.
-
-        `model` is the key of the model that made the vectors. Where the store has switched to another meanwhile, they are
-        kept under the old key, and the document's texts wait for `kb reindex`.
-        """
-        document_id = documents.insert(self.connection, document, created_at=created_at or utc_now(), seq=seq)
-        self._insert_vectors(document_id, new_vectors, model, seq=seq)
-        return document_id
-
-    def append(
-        self, document_id: int, document: NewDocument, new_vectors: dict[bytes, Vectors], model: str,
-        *, first_chunk: int, seq: int,
-    ) -> int:  # fmt: skip
-        """`index.documents.append`, with the vectors that are new as in `insert`; returns how many chunks are new."""
-        count = documents.append(self.connection, document_id, document, first_chunk=first_chunk, seq=seq)
-        self._insert_vectors(document_id, new_vectors, model, seq=seq)
-        return count
-
-    def _insert_vectors(self, document_id: int, new_vectors: dict[bytes, Vectors], model: str, *, seq: int) -> None:
-        from index import vectors
-
-        for text_hash in vectors.hashes_of(self.connection, document_id) if new_vectors else ():
-            if text_hash in new_vectors:
-                vectors.insert(self.connection, [text_hash], new_vectors[text_hash][None, :], model, seq=seq)
 
 
 class Reader:
@@ -321,7 +278,3 @@ def model_of(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Bu
         return None
     with reading(folder, lock_timeout_s) as reader:
         return builtwith.built_with(reader.connection)
-
-
-def utc_now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from index import documents, failures
 from index.rows import DocumentRow
-from index.store import Writer
 from index.vectors import Vectors
+from index.writer import Writer
 from kb import transcripts
 from kb.candidates import Candidate, Request
 from kb.reading import Passages

@@ -13,7 +13,7 @@ from index import database, schema
 from index.atomic import sync
 from index.builtwith import built_with
 from index.errors import StoreDamaged
-from index.store import utc_now
+from index.writer import utc_now
 from kb import __version__, backupfile
 from kb.backupfile import CONFIG, LARGEST_TEXT_BYTES, Manifest
 from kb.errors import BadRequest

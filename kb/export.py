@@ -11,7 +11,8 @@ import msgspec
 from index import database, documents, originals, sources, tags
 from index.builtwith import built_with
 from index.rows import DocumentRow
-from index.store import reading, utc_now
+from index.store import reading
+from index.writer import utc_now
 from kb import __version__
 from kb.chunk.pack import joined
 from kb.errors import BadRequest

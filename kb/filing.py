@@ -13,7 +13,7 @@ import msgspec
 from index import documents, failures, meta, originals, sources, tags, vectors
 from index.rows import FailureRow, NewDocument
 from index.sources import SourceRow
-from index.store import Writer, utc_now
+from index.writer import Writer, utc_now
 from kb import journal
 from kb.appending import append
 from kb.candidates import Candidate, Request

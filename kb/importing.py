@@ -17,7 +17,7 @@ import msgspec
 from index import builtwith, documents, meta, sources, store, tags, vectors
 from index.originals import Packed
 from index.rows import NewChunk, NewDocument
-from index.store import Writer
+from index.writer import Writer
 from kb.cleaned import cleaned
 from kb.errors import NotFound, UnreadableFile
 from kb.exported import DOCUMENTS, FORMAT, MANIFEST, ExportedChunk, ExportedDocument, Manifest

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from index.atomic import for_us_alone, replace_file
-from index.store import utc_now
+from index.writer import utc_now
 from kb.scrub.documents import scrub_line
 
 FILE_NAME = "ingest-errors.log"

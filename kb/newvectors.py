@@ -14,7 +14,7 @@ import msgspec
 
 from index import builtwith, cutting, store, unembedded, vectors, windows
 from index.builtwith import built_with
-from index.store import Writer, utc_now
+from index.writer import Writer, utc_now
 from kb.model import Embedder, Model
 from kb.types import Chunk
 from models.errors import EmbedderFailed, ModelUnusable

@@ -19,7 +19,7 @@ from index import jobs as rows
 from index import store
 from index.database import snapshot
 from index.jobs import CANCELLED, DONE, FAILED, RUNNING, STATES, WAITING, JobRow, NewJob, NewJobFile
-from index.store import utc_now
+from index.writer import utc_now
 from kb import uploads as spool
 from kb.caller import caller
 from kb.candidates import Request

@@ -8,7 +8,7 @@ from typing import Any
 
 from index import meta, vectors
 from index.rows import NewChunk, NewDocument
-from index.store import utc_now
+from index.writer import utc_now
 from kb import dating
 from kb.candidates import Candidate, Request
 from kb.chunk.context import ARROW

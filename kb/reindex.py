@@ -21,8 +21,9 @@ import numpy as np
 
 from index import cutting, database, matrixwriter, projections, unembedded, vectors
 from index.builtwith import UNKNOWN_DIM, BuiltWith, built_with, set_built_with
-from index.store import Writer, reading, writing
+from index.store import reading, writing
 from index.vectors import WaitingText
+from index.writer import Writer
 from kb import preferences, switch
 from kb.model import Embedder, Model, as_written, choose, means
 from kb.newvectors import Made, make, refusal, write_down

@@ -18,7 +18,8 @@ from index import builtwith, documents, originals, sources, store, unembedded, v
 from index.builtwith import built_with
 from index.rewriting import Rewritten, rewrite, rewrite_failures
 from index.rows import DocumentRow, NewChunk
-from index.store import Reader, Writer
+from index.store import Reader
+from index.writer import Writer
 from kb import journal, queue, switch
 from kb.chunk.context import ARROW
 from kb.compact import compact

@@ -13,7 +13,7 @@ import msgspec
 from index import documents, failures, sources, store, tags
 from index.rows import FailureRow
 from index.sources import CopyRow
-from index.store import Writer, utc_now
+from index.writer import Writer, utc_now
 from kb import journal
 from kb.candidates import printable_path, title_after_move
 from kb.dating import modified_at

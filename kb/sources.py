@@ -10,7 +10,8 @@ import msgspec
 
 from index import documents, sources, store, tags
 from index.sources import SourceRow
-from index.store import Reader, Writer, utc_now
+from index.store import Reader
+from index.writer import Writer, utc_now
 from kb.caller import caller
 from kb.detect import known_type
 from kb.errors import BadRequest, NotFound

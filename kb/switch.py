@@ -21,7 +21,8 @@ from index import database
 from index.atomic import replace_file
 from index.builtwith import built_with
 from index.errors import StoreError, StoreMissing
-from index.store import Writer, reading, writing
+from index.store import reading, writing
+from index.writer import Writer
 from kb.model import as_written, means
 from kb.preferences import Loaded
 

@@ -16,7 +16,8 @@ from index.database import disk_faults_reported, snapshot
 from index.lock import writer_lock
 from index.rows import FailureRow
 from index.sources import SourceRow
-from index.store import Reader, Writer, utc_now
+from index.store import Reader
+from index.writer import Writer, utc_now
 from kb import transcripts
 from kb.add import Adding, Progress
 from kb.candidates import Candidate, Request, hash_file

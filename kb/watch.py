@@ -21,7 +21,7 @@ from index import store
 from index.errors import StoreError, StoreLocked
 from index.lock import writer_lock
 from index.sources import SourceRow
-from index.store import utc_now
+from index.writer import utc_now
 from kb import heartbeat
 from kb.add import Progress
 from kb.errors import KbError

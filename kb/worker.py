@@ -22,7 +22,7 @@ from index import jobs as rows
 from index.errors import ModelMismatch, StoreError, StoreLocked
 from index.jobs import CANCELLED, DONE, FAILED, RUNNING, WAITING, JobRow
 from index.lock import writer_lock
-from index.store import utc_now
+from index.writer import utc_now
 from kb import jobanswers, queue
 from kb.errors import KbError
 from kb.jobwork import Stopped, do

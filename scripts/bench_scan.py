@@ -23,8 +23,8 @@ from bench_process import run
 from index import sources, store
 from index.builtwith import BuiltWith
 from index.rows import NewChunk, NewDocument
-from index.store import utc_now
 from index.vectors import text_hash
+from index.writer import utc_now
 from kb.scan import scan
 from kb.settings import Settings
 

@@ -16,7 +16,7 @@ from time import process_time
 from scale_store import CHUNKS_A_DOCUMENT, DOCUMENTS_A_TRANSACTION, Made, built_with, insert
 
 from index import builtwith, database, schema, store, vectors
-from index.store import Writer
+from index.writer import Writer
 from models.known import KNOWN
 
 SPEC = next(iter(KNOWN.values()))

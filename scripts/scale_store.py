@@ -28,7 +28,7 @@ from index.builtwith import BuiltWith
 from index.columns import map_rows
 from index.epoch import read_header
 from index.rows import NewChunk, NewDocument
-from index.store import Writer
+from index.writer import Writer
 from models import onnxfile
 from models.known import DEFAULT_MODEL
 from models.locate import ModelFiles, locate

@@ -24,6 +24,7 @@ from index.errors import DiskFault, StoreLocked
 from index.lexical import Lexical
 from index.lock import writer_lock
 from index.projections import State
+from index.writer import utc_now
 from kb.compact import compact
 
 A = document("a", "red fox", "blue fox")
@@ -57,7 +58,7 @@ def insert(new):
         for piece in new.chunks:
             row = small_store.vector(piece.text)[None, :]
             vectors.insert(connection, [piece.text_hash], row, "made-up", seq=seq)
-        documents.insert(connection, new, created_at=store.utc_now(), seq=seq)
+        documents.insert(connection, new, created_at=utc_now(), seq=seq)
 
     return change
 

@@ -1,7 +1,7 @@
 """Write and read a store from many processes at once, and see whether a history explains every answer: `scripts/hurt concurrency`.
 
 Writers add, tag, untag and remove notes of their own, each with a word that no other has, as programs do (`kb.KnowledgeBase`) and as
-people do (`kb add --note`); now and then one compacts. Readers ask for them by word, by tag, by id and by list: programs with the store
+people do (`kb add --note`); now and then one compacts. Readers ask for them by word, with and without a filter, and by list: programs with the store
 open, the daemon through the launcher, and commands of their own. Each notes when it asked, what it was answered, and when
 (`CLOCK_MONOTONIC`, the same for all). Then `hurting.history` looks for an order that explains all of it.
 
@@ -32,6 +32,7 @@ import tiny_model
 
 from hurting.arena import load, quick_folder
 from hurting.history import Change, Read, unexplained
+from index import lexical
 from kb import KnowledgeBase
 from kb.errors import NotFound
 
@@ -143,6 +144,7 @@ class Reader(Party):
     ) -> None:
         super().__init__(folder, f"{way}{number}", seed, until, busy_s)
         self.way, self.writers = way, writers
+        lexical.MANY = 0  # so that a filter is answered from what is kept of chunks and their documents
         self.kb = KnowledgeBase.open(folder / "store")
         self.program = (str(PROGRAM),) if way == "daemon" else (sys.executable, "-m", "kb")
 
@@ -163,7 +165,7 @@ class Reader(Party):
 
     def by_word(self, word: str) -> tuple[str, bool]:
         if self.way == "program":
-            answer = self.kb.search(word, mode="keyword")
+            answer = self.kb.search(word, mode="keyword", types=self.chances.choice([[], ["note"]]))
             tags = [hit.source.tags for hit in answer.results if word in hit.text]
             return state_of(tags), any(BEHIND in warning for warning in answer.warnings)
         found = self.command("search", "--mode", "keyword", word, program=self.program)
@@ -221,7 +223,7 @@ def judge(folder: Path) -> int:
             faults.append(f"{by}: {values[0]}")
     faults += unexplained(changes, reads)
     with KnowledgeBase.open(folder / "store") as kb:
-        there = {each.title.rpartition(" ")[2] for each in kb.list(top=1_000_000).documents}
+        there = {each.title.rpartition(" ")[2] for each in kb.list(top=1_000_000, types=["note"]).documents}
     last = {change.key: change.state for change in sorted(changes, key=lambda change: change.answered)}
     wanted = {word for word, state in last.items() if state != ABSENT}
     faults += (
@@ -251,8 +253,7 @@ def main(words: list[str]) -> int:
         model = tiny_model.write_model(folder / "model")
         os.environ |= {"KB_DATA_DIR": str(folder / "store"), "KB_MODEL": str(model), "KB_DAEMON": "on"}
         with KnowledgeBase.open(folder / "store") as kb:
-            kb.add_note("the first, so that there is a store")
-            kb.remove(kb.list().documents[0].document_id)
+            kb.add_content("a page, so that not all are notes")
         when = arguments.seed, monotonic() + arguments.minutes * MINUTE_S, arguments.busy
         context = get_context("spawn")
         running = [

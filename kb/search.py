@@ -152,7 +152,7 @@ class Searcher:
         return Look(mode=mode, parsed=parsed, ranking=ranking, hits=hits, admits=admits)
 
     def _admitted(self, wanted: Filter) -> Admitted | None:
-        """Decided once for questions that are asked together: of 22,000 documents it takes longer than the search."""
+        """Decided once for questions that are asked together: of 22,000 documents it takes longer than a search by words."""
         asked = (self.reader.head(), wanted)
         if self._decided is None or self._decided[0] != asked:
             self._decided = asked, filters.admitted(self.reader.connection, wanted)

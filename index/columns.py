@@ -27,7 +27,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from index import hugepages
 from index.atomic import sync
+from index.hugepages import HUGE_PAGE
 from index.quantized import BOUNDS, Bounds, Codes, quantize
 
 Ids = npt.NDArray[np.int64]
@@ -100,8 +102,8 @@ def map_column(column: Column, folder: Path, epoch: int, shape: tuple[int, ...])
         return np.empty(shape, column.dtype)
     if path.stat().st_size < column.size_bytes(shape[0], shape[-1]):
         raise ValueError(f"{path.name} is shorter than the header says")
-    # asarray: the base class, without memmap's cost on each operation
-    return np.asarray(np.memmap(path, dtype=column.dtype, mode="r", shape=shape))
+    mapped = hugepages.mapped(path, column.size_bytes(shape[0], shape[-1]))
+    return np.frombuffer(mapped, column.dtype).reshape(shape)
 
 
 def append(folder: Path, epoch: int, dim: int, batches: Batches) -> int:
@@ -120,10 +122,11 @@ def write(folder: Path, epoch: int, columns: Sequence[Column], parts: Iterable[S
     """Write and sync `parts`, of each column one, at the end of `columns`; returns how many rows that were."""
     count = 0
     with ExitStack() as opened:
-        files = [opened.enter_context(column.path(folder, epoch).open("ab")) for column in columns]
+        files = [opened.enter_context(column.path(folder, epoch).open("ab", HUGE_PAGE)) for column in columns]
         for part in parts:
             for file, column, array in zip(files, columns, part, strict=True):
-                file.write(np.ascontiguousarray(array, dtype=column.dtype).data)
+                content = np.ascontiguousarray(array, dtype=column.dtype)
+                hugepages.append(file, content.reshape(-1).view(np.uint8).data)
             count += len(part[0])
         for file in files:
             file.flush()

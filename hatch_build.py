@@ -1,11 +1,13 @@
-"""Puts the program `kb` into the wheel: kb/launcher.c compiled or, where that cannot be, the shell script kb/launcher.sh.
+"""Puts what is compiled into the wheel: the program `kb`, and the passes over many rows of a search.
 
-The script runs the same program in Python (kb/launch.py), so that only time is lost.
+kb/launcher.c or, where it cannot be compiled, the shell script kb/launcher.sh, which runs the same program in Python (kb/launch.py).
+index/native.c, beside which numpy and numkong do the same. So only time is lost without a compiler.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -21,8 +23,12 @@ NO_PYTHON = 127
 """The exit code of kb/launcher.c where there is nothing that it could become."""
 
 
-class Launcher(BuildHookInterface[Any]):
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002  hatchling calls it so
+NATIVE = "libnative.so"
+"""As index/native.py looks for it."""
+
+
+class Compiled(BuildHookInterface[Any]):
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel":  # a source distribution carries the source
             return
         self.folder = TemporaryDirectory()
@@ -34,6 +40,10 @@ class Launcher(BuildHookInterface[Any]):
             print("no C compiler here that works: kb is started by a shell script, which is slower", file=sys.stderr)
             shutil.copy(sources / "launcher.sh", kb)
         build_data["shared_scripts"][str(kb)] = "kb"
+        index = Path(self.root, "index")
+        native = Path(index if version == "editable" else self.folder.name, NATIVE)
+        if compile_native(index / "native.c", native) and version != "editable":
+            build_data["force_include"][str(native)] = f"index/{NATIVE}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
         if self.target_name == "wheel":
@@ -49,14 +59,26 @@ that loads it. Not every machine can do each."""
 
 def compile_c(source: Path, program: Path, *options: str) -> bool:
     """Compile one file with $CC, or else with what is on PATH, to a program that runs; whether that went well."""
-    named = os.environ.get("CC")
-    compilers = [shlex.split(named)] if named else [["cc"], ["gcc"], ["clang"]]
     return any(
         _succeeds(*compiler, "-std=gnu99", "-O2", *way.split(), *options, "-o", str(program), str(source))
         and _runs(program)
-        for compiler in compilers
+        for compiler in _compilers()
         for way in WAYS
     )
+
+
+def compile_native(source: Path, library: Path, *options: str) -> bool:
+    """Compile index/native.c, for Linux on x86-64: it says for which processors of these; whether that went well."""
+    library.unlink(missing_ok=True)  # of another time
+    return (sys.platform, platform.machine()) == ("linux", "x86_64") and any(
+        _succeeds(*compiler, "-std=gnu99", "-O3", "-shared", "-fPIC", *options, "-o", str(library), str(source))
+        for compiler in _compilers()
+    )
+
+
+def _compilers() -> list[list[str]]:
+    named = os.environ.get("CC")
+    return [shlex.split(named)] if named else [["cc"], ["gcc"], ["clang"]]
 
 
 def _succeeds(*command: str) -> bool:

@@ -17,7 +17,6 @@ the second look.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import NamedTuple
@@ -26,7 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from index.cores import leave_first_core
+from index.near import LARGEST, Question, best, near
 from index.quantized import (
+    ARITHMETIC,
     SCORE_ROUNDING,
     UPWARD,
     Asked,
@@ -36,10 +37,8 @@ from index.quantized import (
     Rows,
     Vectors,
     above,
-    kth_best,
     norms,
     quantize,
-    reached,
 )
 
 Axes = npt.NDArray[np.float32]
@@ -71,10 +70,6 @@ LONGEST = 2.0
 ORTHONORMAL = 1e-5
 """How far the products of the axes may be from those of a basis: of its float32 numbers, 2e-6 at 768 dimensions (as a matrix, its
 largest singular value)."""
-ARITHMETIC = 2.0**-21
-"""Relative to |q||v|: what a search rounds in float32, four operations."""
-AT_ONCE = 65536
-"""Rows: as many as keep a thread busy with one call, and their arrays in its cache. A quarter of them takes a fifth longer."""
 THREADS = 2
 """Two read memory faster than one."""
 
@@ -141,77 +136,32 @@ class Leading:
 
     def contenders(self, rows: Rows, query: Vectors, limit: int) -> Rows:
         """Those of `rows`, ascending, that may be among the `limit` best of them or tie with these."""
-        count = THREADS * max(1, math.ceil(len(rows) / THREADS / AT_ONCE))
-        blocks = [block for block in np.array_split(rows, count) if len(block)]
-        asked: Future[_Look] = Future()
+        own, *others = np.array_split(rows, THREADS)
+        asked: Future[Question] = Future()
         try:
             # Begun before the query is ready: to wake a thread takes longer than that.
-            others = [
-                _others().submit(lambda part: asked.result().near(part), blocks[number::THREADS])
-                for number in range(1, THREADS)
-            ]
-            asked.set_result(look := _Look(self, query, limit))
+            begun = [_others().submit(lambda part: near(asked.result(), part), part) for part in others]
+            asked.set_result(question := self._question(query, limit))
         except BaseException as error:
             asked.set_exception(error)  # else they would wait for ever
             raise
-        found = look.near(blocks[::THREADS]) + [part for other in others for part in other.result()]
-        if not found:
-            return rows
-        near, lower, upper = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return np.sort(near[upper >= kth_best(lower, limit)])
+        return best([near(question, own), *(part.result() for part in begun)], limit)
 
+    def _question(self, query: Vectors, limit: int) -> Question:
+        """In float32, and every row as if it had the largest error: both widen the intervals by little beside what is outside.
 
-class _Look:
-    """One query at the leading dimensions of rows, in float32, and every row as if it had the largest error.
-
-    Both widen the intervals by little beside what is outside. Ends are in units of the query's step; where that is so small that
-    an end is beyond float32, it is infinite.
-    """
-
-    @np.errstate(over="ignore")
-    def __init__(self, leading: Leading, query: Vectors, limit: int) -> None:
+        Where the step is so small that an end in its units is beyond float32, all rows are kept.
+        """
         exact = query.astype(np.float64)
-        inside = leading.axes @ exact
+        inside = self.axes @ exact
         # |qx|² = |q|² - 2|Lq|² + |Lᵀ(Lq)|², the last at most (1 + ORTHONORMAL)|Lq|².
         outside = float(exact @ exact) - (1 - ORTHONORMAL) * float(inside @ inside)
-        self.leading = leading
-        self.limit = limit
-        self.asked = Asked(inside)
-        self.rest = np.float32(math.sqrt(max(outside, 0.0)) * UPWARD / self.asked.step)
-        slack = (SCORE_ROUNDING + 2 * ORTHONORMAL + ARITHMETIC) * math.sqrt(exact @ exact) * LONGEST
-        reach = float(self.asked.reach(leading.coded, leading.coded.largest_error)) + slack
-        self.reach = reach / self.asked.step * UPWARD
-
-    @np.errstate(over="ignore")
-    def near(self, blocks: Sequence[Rows]) -> list[tuple[Rows, Vectors, Vectors]]:
-        """Of each block, the rows that may be among the best as far as this block and those before it tell; and the ends of their
-        intervals, lower and upper.
-
-        After the first block, the lower ends are looked at of these rows only.
-        """
-        bar = -math.inf
-        found: list[tuple[Rows, Vectors, Vectors]] = []
-        for rows in blocks:
-            middles, rests = self._parts(rows)
-            if not found:
-                bar = reached(middles - rests, self.limit) - self.reach
-            near = np.flatnonzero(middles + rests >= bar - self.reach)
-            middles, rests = middles[near], rests[near] + self.reach
-            found.append((rows[near], middles - rests, middles + rests))
-            bar = max(bar, kth_best(np.concatenate([lower for _, lower, _ in found]), self.limit))
-        return found
-
-    def _parts(self, rows: Rows) -> tuple[Vectors, Vectors]:
-        """The middles of the intervals, and how much of their lengths is from outside, which is not the same for all."""
-        import numkong as nk
-
-        leading = self.leading
-        first, end = int(rows[0]), int(rows[-1]) + 1
-        products = nk.cdist(self.asked.codes, leading.coded.codes[first:end], "dot", out_dtype="float32")
-        middles: Vectors = np.asarray(products)[0]
-        middles *= leading.coded.scales[first:end]
-        rests = leading.rests[first:end] * self.rest
-        return (middles, rests) if len(rows) == end - first else (middles[rows - first], rests[rows - first])
+        asked = Asked(inside)
+        length = math.sqrt(exact @ exact)
+        slack = (SCORE_ROUNDING + 2 * ORTHONORMAL + ARITHMETIC) * length * LONGEST
+        reach = asked.size * self.coded.largest_error + asked.reach(self.coded.longest) + slack
+        spread = math.sqrt(max(outside, 0.0)) * UPWARD / asked.step if length < LARGEST else math.inf
+        return Question(asked, self.coded, self.rests, spread, reach / asked.step * UPWARD, limit)
 
 
 @cache

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from index import columns, grouped, leads, quantized
+from index import columns, grouped, leads, near, quantized
 from index.columns import Ids, Vectors
 from index.epoch import Header, MatrixDamaged, read_header
 from index.grouped import Groups, Scorer
@@ -167,7 +167,7 @@ class Matrix:
     def _contenders(self, rows: quantized.Rows, query: Vectors, limit: int) -> quantized.Rows:
         if self._led and len(rows) * FEW > self.header.rows:
             rows = self._led.contenders(rows, query, limit)
-        return quantized.contenders(self._coded, rows, query, limit) if len(rows) > max(limit, PLAIN_ROWS) else rows
+        return near.contenders(self._coded, rows, query, limit) if len(rows) > max(limit, PLAIN_ROWS) else rows
 
     def _scores(self, rows: quantized.Rows, query: Vectors) -> Vectors:
         longest = self._coded.longest

@@ -1,8 +1,7 @@
 """Rows in a quarter of their memory, and bounds that make a search over them exact.
 
 Each row is kept a second time as int8 codes: row ≈ scale · codes. How far the two are apart is known, so the product of the
-codes says in which interval a row's score lies. Only a row whose interval reaches the k-th best lower end can be among the
-first k, and only those are read in float32.
+codes says in which interval a row's score lies, and only rows that may be among the best are read in float32 (`index.near`).
 
 With q = t·a + f the query and v = s·c + e a row (a and c codes, f and e what rounding left over), exactly
 
@@ -21,6 +20,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from index import native
+
 Codes = npt.NDArray[np.int8]
 Bounds = npt.NDArray[np.void]
 Vectors = npt.NDArray[np.float32]
@@ -30,15 +31,13 @@ Rows = npt.NDArray[np.intp]
 BOUNDS = np.dtype([("scale", "<f4"), ("error", "<f4"), ("length", "<f4")])
 """Of each row: s, an upper bound of |e|, an upper bound of |v|. The last two are infinite for a row that is not all numbers."""
 CODE_LIMIT = 127
-"""Symmetric: -128 is not used. The kernel's sums are int32, exact up to 133,000 dimensions."""
+"""Symmetric: -128 is not used. The sums are int32, exact up to 66,000 dimensions."""
 UPWARD = 1 + 2.0**-20
 """Makes a computed norm an upper bound of the true one: far above float64's rounding of it, far below what matters."""
 SCORE_ROUNDING = 2.0**-23
 """Relative to |q||v|: float32's rounding of a score (2**-24), and as much again for the float64 arithmetic of the bounds."""
-BLOCK_ROWS = 32768
-"""The arrays of a block, 256 KB at most, stay in the cache."""
-GROUP_ROWS = 32
-"""Their highest stands for them where a bar is looked for: to sort out a whole block takes ten times as long."""
+ARITHMETIC = 2.0**-21
+"""The same of the float32 arithmetic of an interval, four operations."""
 SPARSE = 4
 """Where fewer than one row in so many is asked for, they are gathered, by `take` (an index takes 1.2 to 1.7 times as long); otherwise all
 between them are scored too."""
@@ -99,111 +98,39 @@ class Asked:
         # Never zero, so that a row's infinite error stays infinite.
         self.error = math.sqrt(rest @ rest) * UPWARD + FLOAT32_STEP
         self.length = math.sqrt(exact @ exact) * UPWARD + FLOAT32_STEP
+        self.size = self.length + self.error
 
-    def middles(self, coded: Coded, rows: Rows) -> Floats:
-        """The middle of the interval in which the score of each of `rows`, ascending, lies."""
-        first, end = int(rows[0]), int(rows[-1]) + 1
-        if len(rows) * SPARSE < end - first:
-            return self._products(coded.codes.take(rows, axis=0), coded.scales[rows])
-        middles = self._products(coded.codes[first:end], coded.scales[first:end])
-        return middles if len(rows) == end - first else middles[rows - first]
-
-    def _products(self, codes: Codes, scales: Vectors) -> Floats:
-        import numkong as nk
-
-        products: Floats = np.multiply(np.asarray(nk.cdist(self.codes, codes, "dot"))[0], scales, dtype=np.float64)
-        products *= self.step
-        return products
-
-    def reach(self, coded: Coded, errors: Vectors | float) -> Floats:
-        """How far from that middle the score of a row with such an error may be, either way."""
-        of_rows = np.multiply(errors, self.length + self.error, dtype=np.float64)
-        return of_rows + (coded.longest * (self.error + SCORE_ROUNDING * self.length) + FLOAT32_STEP)
-
-
-def contenders(coded: Coded, rows: Rows, query: Vectors, limit: int) -> Rows:
-    """Those of `rows`, ascending, that may be among the `limit` best of them or tie with these.
-
-    First as if every row had the largest error, so that a row costs a product and a comparison; then those that are left, each
-    with its own. Few operations of numpy: where caches have gone cold, each costs 30 to 100 us, whatever it is given.
-    """
-    asked = Asked(query)
-    reach = float(asked.reach(coded, coded.largest_error))
-    bar = -math.inf
-    found: list[tuple[Rows, Floats]] = []
-    for block in _blocks(rows):
-        middles = asked.middles(coded, block)
-        bar = max(bar, as_a_score(reached(middles, limit) - reach))
-        near = np.flatnonzero(middles >= bar - reach) if bar > -math.inf else slice(None)
-        found.append((block[near], middles[near]))
-    return _narrowed(asked, coded, found, limit) if found else rows
-
-
-def _blocks(rows: Rows) -> list[Rows]:
-    """Those that are looked at together: BLOCK_ROWS, or SPARSE times fewer where they have to be gathered."""
-    span = min(int(rows[-1]) + 1 - int(rows[0]), len(rows) * SPARSE) if len(rows) else 0
-    return np.array_split(rows, math.ceil(span / BLOCK_ROWS)) if span else []
-
-
-def reached(middles: Floats | Vectors, limit: int) -> float:
-    """What at least `limit` of the middles reach, as seen at a glance: so many groups have one that does."""
-    groups = len(middles) // GROUP_ROWS
-    if groups < limit:
-        return -math.inf
-    # A group is every `groups`-th row: whole rows of an array are compared at once, ten times faster than neighbours are.
-    highest = middles[: groups * GROUP_ROWS].reshape(GROUP_ROWS, groups).max(axis=0)
-    return float(np.partition(highest, groups - limit)[groups - limit])
-
-
-def _narrowed(asked: Asked, coded: Coded, found: list[tuple[Rows, Floats]], limit: int) -> Rows:
-    """Those rows whose interval, around the middle given, reaches the `limit`-th best lower end."""
-    rows, middles = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    if len(rows) <= limit:
-        return rows
-    reach = asked.reach(coded, coded.errors[rows])
-    return rows[middles + reach >= kth_best(middles - reach, limit)]
-
-
-def kth_best(ends: Floats | Vectors, limit: int) -> float:
-    """The `limit`-th highest of `ends`, as a score: of fewer, minus infinity."""
-    return (
-        as_a_score(float(np.partition(ends, len(ends) - limit)[len(ends) - limit])) if len(ends) >= limit else -math.inf
-    )
-
-
-def as_a_score(end: float) -> float:
-    """Scores beyond float32 are infinite, and so equal."""
-    return -math.inf if end < -FLOAT32_MAX else min(end, FLOAT32_MAX)
+    def reach(self, longest: float) -> float:
+        """How far the score of a row that is no longer may be from the product of the codes, beside what the row's own error makes."""
+        return longest * (self.error + (SCORE_ROUNDING + ARITHMETIC) * self.length) + FLOAT32_STEP
 
 
 def scores(vectors: Vectors, lengths: Vectors | float, rows: Rows, query: Vectors) -> Vectors:
     """Of each of `rows`, the float32 nearest to its exact product with `query`; nan for a row that is not all numbers.
 
-    `lengths` bounds those of `vectors`: one number for all, where all are numbers, or one each.
+    `lengths` bounds those of `vectors`: one number for all, where all are numbers, or one each. A float64 product decides, except where
+    its own rounding error (Higham 2002, 3.5, whatever the order of the sum) leaves open which float32 that is. Of a score that is not
+    all but zero, this is so once in some 100,000 times.
     """
-    exact_query = query.astype(np.float64)
-    found = [np.empty(0, np.float32)]
-    for first in range(0, len(rows), ROWS_AT_ONCE):
-        block = rows[first : first + ROWS_AT_ONCE]
-        bounds = lengths if isinstance(lengths, float) else lengths[block]
-        found.append(_nearest(vectors.take(block, axis=0), bounds, exact_query))
-    return found[-1] if len(rows) <= ROWS_AT_ONCE else np.concatenate(found)
-
-
-def _nearest(vectors: Vectors, lengths: Vectors | float, query: Floats) -> Vectors:
-    """A float64 product decides, except where its own rounding error (Higham 2002, 3.5) leaves open which float32 that is.
-
-    Of a score that is not all but zero, this is so once in some 100,000 times.
-    """
+    exact = query.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        products = vectors.astype(np.float64) @ query
-        doubt = lengths * np.float64((len(query) + 2) * 2.0**-52 * math.sqrt(query @ query) * UPWARD)
+        products = _products(vectors, rows, exact)
+        bounds = lengths if isinstance(lengths, float) else lengths[rows]
+        doubt = bounds * np.float64((len(query) + 2) * 2.0**-52 * math.sqrt(exact @ exact) * UPWARD)
         nearest: Vectors = (products - doubt).astype(np.float32)
-        for row in np.flatnonzero(nearest != (products + doubt).astype(np.float32)):
-            terms = vectors[row] * query
-            nearest[row] = math.fsum(terms) if np.isfinite(terms).all() else np.nan
+        for place in np.flatnonzero(nearest != (products + doubt).astype(np.float32)):
+            terms = vectors[rows[place]] * exact
+            nearest[place] = math.fsum(terms) if np.isfinite(terms).all() else np.nan
     nearest += np.float32(0)  # there is no -0.0
     return nearest
+
+
+def _products(vectors: Vectors, rows: Rows, query: Floats) -> Floats:
+    library = native.library()
+    if library is not None:
+        return library.products(vectors, rows, query)
+    blocks = [rows[first : first + ROWS_AT_ONCE] for first in range(0, len(rows), ROWS_AT_ONCE)]
+    return np.concatenate([np.empty(0), *(vectors.take(some, axis=0).astype(np.float64) @ query for some in blocks)])
 
 
 def norms(rows: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from functools import partial
+from pathlib import Path
 
 import no_network
 import pytest
@@ -13,6 +14,8 @@ import small_store
 import tiny_model
 from hypothesis import HealthCheck, settings
 
+import hatch_build
+from index import native
 from kb import add, reading
 from models.session import usable_cores
 
@@ -66,6 +69,23 @@ def in_this_process(monkeypatch):
     """What is light is read here, however many files there are: a process to read them takes longer to start than they take."""
     monkeypatch.setattr(reading, "FEW_FILES", 1_000_000)
     monkeypatch.setattr(reading, "LIGHT_TYPES", reading.LIGHT_TYPES | {"code", "data", "html", "notebook"})
+
+
+@pytest.fixture(scope="module", params=["numpy", "AVX-512", "AVX-VNNI"])
+def each_way(request, tmp_path_factory):
+    """How many rows are looked at: by numpy and numkong, and as index/native.c is compiled for each kind of processor."""
+    library = None
+    if request.param != "numpy":
+        compiled = tmp_path_factory.mktemp("native") / "libnative.so"
+        options = ["-DKB_WITHOUT_AVX512"] if request.param == "AVX-VNNI" else []
+        if not hatch_build.compile_native(Path(native.__file__).with_suffix(".c"), compiled, *options):
+            pytest.skip("no C compiler for Linux on x86-64 here")
+        library = native.Native(compiled)
+        if library.has_avx512 != (request.param == "AVX-512") or not library.runs_here:
+            pytest.skip(f"this processor has no {request.param}")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(native, "library", lambda: library)
+        yield
 
 
 @pytest.fixture

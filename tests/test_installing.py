@@ -6,6 +6,7 @@ Their packages are those of this environment, so nothing is fetched.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -122,6 +123,8 @@ def test_with_a_compiler_the_wheel_holds_a_program_for_this_platform(compiled):
         program = archive.read(f"kb_search-{__version__}.data/scripts/kb")
         assert not [name for name in archive.namelist() if "launcher" in name or "entry_points" in name]
         assert "Root-Is-Purelib: false" in archive.read(f"kb_search-{__version__}.dist-info/WHEEL").decode()
+        has_native = "index/libnative.so" in archive.namelist()
+    assert has_native == ((sys.platform, platform.machine()) == ("linux", "x86_64"))
     assert not program.startswith(b"#!")
     assert wheel.name.startswith(f"kb_search-{__version__}-py3-none-")
     assert not wheel.name.endswith("-any.whl")
@@ -132,6 +135,7 @@ def test_without_a_compiler_that_works_the_wheel_is_for_all_and_one_line_says_so
     wheel, said = build(PATH=bare_path) if compiler is None else build(CC=compiler)
     with zipfile.ZipFile(wheel) as archive:
         script = archive.read(f"kb_search-{__version__}.data/scripts/kb")
+        assert "index/libnative.so" not in archive.namelist()
     assert script == (ROOT / "kb/launcher.sh").read_bytes()
     assert wheel.name == f"kb_search-{__version__}-py3-none-any.whl"
     assert said.count("kb is started by a shell script") == 1
@@ -189,6 +193,7 @@ def test_a_source_distribution_has_what_the_launcher_is_made_of(tmp_path):
         "kb/launcher.c",
         "kb/launcher.sh",
         "kb/launch.py",
+        "index/native.c",
         "index/store.py",
         "models/spec.py",
     }

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_quantized import matrices
 
-from index import leading
+from index import leading, near
 from index.leading import Leading, Parts, holds, principal_axes, quantize_leading
+
+pytestmark = pytest.mark.usefixtures("each_way")
 
 
 def some_axes(vectors, count, seed):
@@ -91,7 +93,7 @@ def clustered(count, dim, seed=1):
 
 @pytest.mark.parametrize("at_once", [1000, 4096])
 def test_blocks_and_threads_meet_without_a_gap(monkeypatch, at_once):
-    monkeypatch.setattr(leading, "AT_ONCE", at_once)
+    monkeypatch.setattr(near, "BLOCK_ROWS", at_once)
     vectors = clustered(8192, 64)
     axes = principal_axes(vectors)
     led = Leading(axes, quantize_leading(axes, vectors))
@@ -129,8 +131,8 @@ def test_a_look_that_fails_leaves_no_thread_waiting_for_it(monkeypatch):
     axes = principal_axes(vectors)
     led = Leading(axes, quantize_leading(axes, vectors))
     with monkeypatch.context() as patched:
-        patched.delattr(leading._Look, "__init__")
-        with pytest.raises(TypeError):
+        patched.delattr(Leading, "_question")
+        with pytest.raises(AttributeError):
             led.contenders(np.arange(64), vectors[0], 3)
     assert 0 in led.contenders(np.arange(64), vectors[0], 3)
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from index import columns, epoch, leads, matrix, matrixwriter, neighbours
 from index.epoch import MatrixDamaged
 from index.matrix import Matrix, Nearest
-from index.quantized import BLOCK_ROWS, holds
+from index.near import BLOCK_ROWS
+from index.quantized import holds
 from index.watermark import Watermark
 
 DIM = 8

@@ -10,7 +10,11 @@ from exact import exact_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.quantized import BLOCK_ROWS, BOUNDS, Asked, Coded, contenders, holds, quantize, scores
+from index import near
+from index.near import BLOCK_ROWS, Question, contenders, question_of
+from index.quantized import BOUNDS, Asked, Coded, holds, quantize, scores
+
+pytestmark = pytest.mark.usefixtures("each_way")
 
 EXTREMES = (0.0, -0.0, 1.0, -1.0, 1e-45, -1e-45, 1e-38, 3e-38, 1.5e-4, 0.1, 127.0, 1e19, -3.4e38)
 
@@ -47,9 +51,12 @@ def ranked(row_numbers, found):
     return sorted(zip((-found).tolist(), row_numbers.tolist(), strict=True))
 
 
-def intervals(asked, coded):
-    middles, reach = asked.middles(coded, np.arange(len(coded.codes))), asked.reach(coded, coded.errors)
-    return middles - reach, middles + reach
+def interval(question, row):
+    """Its ends, as exact numbers or infinite."""
+    _, upper, lower = near.near(question, np.array([row]))
+    return [
+        Fraction(float(end)) * Fraction(question.asked.step) if np.isfinite(end) else end for end in (*lower, *upper)
+    ]
 
 
 @settings(max_examples=100, deadline=None)
@@ -58,15 +65,15 @@ def test_each_score_lies_in_its_interval(drawn):
     vectors, query = drawn
     codes, bounds = quantize(vectors)
     assert holds(vectors, codes, bounds).all()
-    lower, upper = intervals(Asked(query), Coded(codes, bounds))
-    products = [
-        sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(row, query, strict=True)) for row in vectors
-    ]
-    assert all(low <= product <= high for low, product, high in zip(lower, products, upper, strict=True))
-    found = exact_scores(vectors, query).astype(np.float64)
-    finite = np.isfinite(found)
-    assert (lower[finite] <= found[finite]).all()
-    assert (found[finite] <= upper[finite]).all()
+    question = question_of(Coded(codes, bounds), query, 1)
+    if question is None:
+        return
+    found = exact_scores(vectors, query)
+    for row, vector in enumerate(vectors):
+        product = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(vector, query, strict=True))
+        lower, upper = interval(question, row)
+        assert lower <= product <= upper
+        assert lower <= Fraction(float(found[row])) <= upper
 
 
 @settings(max_examples=200, deadline=None)
@@ -171,8 +178,8 @@ def test_the_kernel_adds_integers_exactly():
         for codes in (random.integers(-127, 128, (3, dim)), np.full((3, dim), 127)):
             for query in (random.integers(-127, 128, dim), np.full(dim, -127)):
                 asked = Asked(np.zeros(dim, np.float32))
-                asked.codes, asked.step = query[None].astype(np.int8), 1.0
+                asked.codes = query[None].astype(np.int8)
                 bounds = np.zeros(3, BOUNDS)
                 bounds["scale"] = 1
-                middles = asked.middles(Coded(codes.astype(np.int8), bounds), np.arange(3))
-                assert middles.tolist() == (codes @ query).tolist()
+                question = Question(asked, Coded(codes.astype(np.int8), bounds), np.zeros(3, np.float32), 0.0, 0.0, 3)
+                assert near.near(question, np.arange(3)).upper.tolist() == (codes @ query).tolist()

@@ -38,14 +38,10 @@ class Asked(NamedTuple):
     text: str
     words: frozenset[str]
     """Its spellings that are one word."""
-    runs: tuple[str, ...]
-    """And those that are several, which stand together in this order."""
+    runs: tuple[tuple[str, str], ...]
+    """And those that are several, which stand together in this order: the first of the words, and all as a `Field` has them."""
     names: frozenset[str]
     """What it is as an identifier; empty where it is none."""
-
-    def is_in(self, field: Field) -> bool:
-        """Looked for as a run, or as a name."""
-        return any(run in field.run for run in self.runs) or not self.names.isdisjoint(field.names)
 
 
 class Explainer:
@@ -56,13 +52,18 @@ class Explainer:
         self._asked = tuple(_asked(parsed))
         self._nowhere = tuple(TermMatch(term=asked.text, fields=()) for asked in self._asked)
         """Of a pasted page most words are in no field of a hit: made once."""
-        self._has_names = any(asked.names for asked in self._asked)
+        # Places in what is asked. Of a pasted page hundreds of words and runs are looked for in each field, by the words that it has.
         self._by_word: defaultdict[str, list[int]] = defaultdict(list)
-        """Places in what is asked. Of a pasted page hundreds of words are looked for in each field, each at once by these."""
+        self._by_name: defaultdict[str, list[int]] = defaultdict(list)
+        self._runs_from: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
         for place, asked in enumerate(self._asked):
             for word in asked.words:
                 self._by_word[word].append(place)
-        self._longer = [(place, asked) for place, asked in enumerate(self._asked) if asked.runs or asked.names]
+            for name in asked.names:
+                self._by_name[name].append(place)
+            for first, run in asked.runs:
+                self._runs_from[first].append((place, run))
+        self._has_names = bool(self._by_name)
         self._held_in_short: dict[str, set[int]] = {}
         self._fusion = fusion
         self._parts = {hit.id: (rank, hit) for rank, hit in enumerate(_parts(ranking), start=1)}
@@ -108,7 +109,10 @@ class Explainer:
     def _held(self, field: Field) -> set[int]:
         """The places, in what is asked, of what the field holds."""
         found = {place for word in field.words & self._by_word.keys() for place in self._by_word[word]}
-        return found.union(place for place, asked in self._longer if place not in found and asked.is_in(field))
+        found |= {place for name in field.names & self._by_name.keys() for place in self._by_name[name]}
+        for first in field.words & self._runs_from.keys():
+            found |= {place for place, run in self._runs_from[first] if run in field.run}
+        return found
 
     def _held_by_short(self, text: str) -> set[int]:
         """Looked for once: the chunks of a document have its title and path, and many their heading."""
@@ -142,7 +146,7 @@ def _asked(parsed: ParsedQuery) -> Iterator[Asked]:
         whole, forms = ("", (term.text,)) if isinstance(term, Phrase) else (term.whole, (*term.spellings, *term.loose))
         spellings = [tokens for form in forms if (tokens := _tokens(form)[:LONGEST_RUN])]
         words = frozenset(tokens[0] for tokens in spellings if len(tokens) == 1)
-        runs = tuple(_run(tokens) for tokens in spellings if len(tokens) > 1)
+        runs = tuple((tokens[0], _run(tokens)) for tokens in spellings if len(tokens) > 1)
         yield Asked(text=term.text, words=words, runs=runs, names=frozenset(NAMES.analyze(whole)))
 
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define AHEAD 12288 /* bytes that rows in a row are fetched ahead: 8,192 to 16,384 do as well, with 1,024 a look takes a fifth longer */
+#define AHEAD 6144 /* bytes that rows in a row are fetched ahead: 4,096 to 16,384 do as well, with 1,024 a look takes a fifth longer */
 #define ROWS_AHEAD 4 /* the same of rows that are not: 2 to 8 do as well */
 #define BLOCK 64 /* rows whose ends are compared together */
 #define LINE 64 /* bytes that are fetched at once */
@@ -24,8 +24,9 @@ struct question {
     int64_t limit;
 };
 
+/* Past the larger caches: what is looked at once should not drive out what the rest of a search is about to need. 0.1 ms of 123,000 x 768. */
 INLINE void fetch(const void *place, int64_t bytes) {
-    for (int64_t at = 0; at < bytes; at += LINE) __builtin_prefetch((const char *)place + at);
+    for (int64_t at = 0; at < bytes; at += LINE) __builtin_prefetch((const char *)place + at, 0, 0);
 }
 
 /* The instruction wants one side without a sign: of each row code 128 more, which the caller takes off again. */

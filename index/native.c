@@ -29,7 +29,7 @@ INLINE void fetch(const void *place, int64_t bytes) {
     for (int64_t at = 0; at < bytes; at += LINE) __builtin_prefetch((const char *)place + at, 0, 0);
 }
 
-/* The instruction wants one side without a sign: of each row code 128 more, which the caller takes off again. */
+/* A row's product with the query. The instruction wants one side without a sign: 128 more of each of the row's codes, which the caller takes off. */
 INLINE int32_t shifted(const int8_t *row, const int8_t *asked, int64_t dim) {
     int32_t sum = 0;
     for (int64_t i = 0; i < dim; i++) sum += (int32_t)(uint8_t)(row[i] ^ -128) * asked[i];

@@ -66,8 +66,10 @@ class Native:
         """Of `rows`, ascending, those that may be among the `limit` best, the upper ends of their intervals, and the `limit` highest lower
         ends of all, in no order, minus infinity where there are fewer rows.
 
-        `codes` int8 (n, dim), `scales` and `widths` float32 (n,), `asked` int8 (1, dim), all of these contiguous.
+        `codes` int8 (n, dim), `scales` and `widths` float32 (n,), `asked` int8 (1, dim), all of these contiguous. Raises ValueError.
         """
+        if limit < 1:
+            raise ValueError(f"expected a limit of at least 1, got {limit}")
         rows = np.ascontiguousarray(rows)
         count, first = len(rows), int(rows[0]) if len(rows) else 0
         are_all = count == 0 or int(rows[-1]) + 1 - first == count

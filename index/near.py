@@ -5,8 +5,8 @@ Of a query and a row as codes (`index.quantized`, of all dimensions or, `index.l
     score  =  scale · (a·c)  ±  (width · spread + reach)
 
 with what differs from row to row in `scale` and `width`. Only a row whose upper end reaches the k-th best lower end can be
-among the first k. Ends are float32; that what this rounds away is in `reach` and `spread`, whoever makes a `Question` sees to. In C where
-that is (`index.native`), else by numpy and numkong: both keep what may be needed, and need not keep the same.
+among the first k. Ends are float32; whoever makes a `Question` puts into `spread` and `reach` what that rounds away. By what is compiled, where it
+is (`index.native`), else by numpy and numkong: both keep all that may be needed, and need not keep the same.
 """
 
 from __future__ import annotations

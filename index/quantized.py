@@ -99,6 +99,7 @@ class Asked:
         self.error = math.sqrt(rest @ rest) * UPWARD + FLOAT32_STEP
         self.length = math.sqrt(exact @ exact) * UPWARD + FLOAT32_STEP
         self.size = self.length + self.error
+        """What an error of a row weighs: |q| + |f|."""
 
     def reach(self, longest: float) -> float:
         """How far the score of a row that is no longer may be from the product of the codes, beside what the row's own error makes."""

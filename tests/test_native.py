@@ -72,6 +72,8 @@ def test_a_library_that_runs_here_is_used(looked_for):
         pytest.skip("this processor has neither AVX-512 nor AVX-VNNI")
     assert isinstance(native.library(), Native)
     assert search() == ([3], [1.0])
+    with pytest.raises(ValueError, match="a limit of at least 1, got 0"):
+        native.library().near(*[np.zeros((1, 1), np.int8)] * 3, np.arange(1), np.zeros((1, 1), np.int8), 0.0, 0.0, 0)
 
 
 def test_what_does_not_compile_leaves_no_library_of_another_time(tmp_path, monkeypatch):

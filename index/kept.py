@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 
 from index.database import ReadConnection
+from index.heap import keep_freed
 from index.lexical import Lexical
 from index.watermark import Watermark
 
@@ -79,6 +80,7 @@ _keeping = Lock()
 
 def keep_open(folder: Path) -> None:
     """From now on this process keeps what is opened to read this folder for the next reading, until `let_go` was called as often."""
+    keep_freed()
     with _keeping:
         _kept.setdefault(folder, KeptStore()).holders += 1
 

@@ -198,12 +198,22 @@ def test_a_filter_is_decided_once_for_questions_that_are_asked_together(book, ca
         assert [ask("old"), len(decided)] == [1, 4]
 
 
-def test_single_words_of_a_page_are_not_looked_for_one_by_one(book, calls):
-    """Hundreds of them, in each field of each hit."""
-    looks = calls(explain.Asked, "is_in")
+def test_words_and_runs_of_a_page_are_looked_for_by_the_words_that_a_field_has(book, monkeypatch):
+    """Hundreds of them, in each field of each hit: a field is read through only for a run of which it has the first word."""
+    looked_for = set()
+
+    class Run(str):
+        __slots__ = ()
+
+        def __contains__(self, part):
+            looked_for.add(tuple(part.split()))
+            return super().__contains__(part)
+
+    run = explain._run
+    monkeypatch.setattr(explain, "_run", lambda tokens: Run(run(tokens)))
     words = " ".join(f"w{chr(97 + number)}rd" for number in range(20))
-    [hit, *_] = book.search(f'red {words} "page of red"', explain=True, mode="keyword").results
-    assert {asked.text for asked, _ in looks} == {"page of red"}
+    [hit, *_] = book.search(f'red {words} "page of red" "green page"', explain=True, mode="keyword").results
+    assert looked_for == {("page", "of", "red")}
     assert next(term for term in hit.explain.terms if term.term == "red").fields == ("body",)
 
 

@@ -143,12 +143,12 @@ class _Clauses:
         before = self.ceiling
         is_known = self._add_whole(word, count)
         weight = SPELLING_WEIGHT if word.whole else 1.0
-        for tokens in dict.fromkeys(_tokens(spelling) for spelling in word.spellings):
+        for tokens in dict.fromkeys(tokens_of(spelling) for spelling in word.spellings):
             is_known |= self._add_everywhere(tokens, weight * count)
-        loose = [token for part in word.loose for token in _tokens(part)]
+        loose = [token for part in word.loose for token in tokens_of(part)]
         missing = [token for token in dict.fromkeys(loose) if not self._add_everywhere((token,), LOOSE_WEIGHT * count)]
         if not word.loose and not is_known:
-            missing = [token for spelling in word.spellings for token in _tokens(spelling)]
+            missing = [token for spelling in word.spellings for token in tokens_of(spelling)]
         if missing and not is_known:
             self.unknown.append(word.text)
             for token in dict.fromkeys(missing):
@@ -157,8 +157,8 @@ class _Clauses:
                 self.missing += self.ceiling - before
 
     def add_phrase(self, phrase: Phrase) -> None:
-        tokens = _tokens(phrase.text)
-        names = tuple(_name(symbol) for symbol in phrase.symbols)
+        tokens = tokens_of(phrase.text)
+        names = tuple(name_of(symbol) for symbol in phrase.symbols)
         if not self._add_everywhere(tokens, 1.0, names):
             self.unknown.append(phrase.text)
             bound = self._bound([0] * max(1, len(tokens)))
@@ -166,7 +166,7 @@ class _Clauses:
             self.missing += bound
 
     def _add_whole(self, word: Word, count: int) -> bool:
-        name = _name(word.whole)
+        name = name_of(word.whole)
         return bool(name) and self._add(IDENTIFIERS, (name,), WHOLE_WEIGHT * count)
 
     def _add_everywhere(self, tokens: Tokens, weight: float, names: Tokens = ()) -> bool:
@@ -214,6 +214,7 @@ class _Clauses:
         return (K1 + 1) * sum(idf(frequency, self.chunk_count) for frequency in frequencies)
 
 
+@lru_cache(maxsize=WORDS_KEPT)
 def idf(frequency: int, chunk_count: int) -> float:
     """As in tantivy. Deleted chunks count there until they are merged away, so `frequency` may exceed the live chunks."""
     return math.log1p((max(chunk_count, frequency) - frequency + 0.5) / (frequency + 0.5))
@@ -232,12 +233,13 @@ def _typing_errors(token: str) -> int:
 
 
 @lru_cache(maxsize=WORDS_KEPT)
-def _tokens(text: str) -> Tokens:
+def tokens_of(text: str) -> Tokens:
+    """A word or phrase of a query as the fields of text hold it."""
     return tuple(TEXT.analyze(terms.spaced(text))[:LONGEST_RUN])
 
 
 @lru_cache(maxsize=WORDS_KEPT)
-def _name(identifier: str) -> str:
+def name_of(identifier: str) -> str:
     """An identifier as the identifiers field holds it; empty where there is none."""
     return "".join(NAMES.analyze(identifier))
 
@@ -265,7 +267,7 @@ def _without(excluded: tuple[Phrase, ...], query: Query) -> Query:
 
 def _exclusions(phrase: Phrase) -> list[Query]:
     """One for each field in which the phrase would find it; the body holds title and headings as well, but for what reaches from one to the next."""
-    tokens = _tokens(phrase.text)
-    names = [_name(symbol) for symbol in phrase.symbols]
+    tokens = tokens_of(phrase.text)
+    names = [name_of(symbol) for symbol in phrase.symbols]
     fields = (BODY, PATH, IDENTIFIERS if len(tokens) == 1 else HEADING)
     return [_with_names(_sequence(field, tokens), names) for field in fields] if tokens else []

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from index import terms
-from index.bm25 import LONGEST_RUN
+from index.bm25 import name_of, tokens_of
 from index.fields import NAMES, TEXT
 from index.query import ParsedQuery, Phrase, Word
 from index.rows import ChunkRow
@@ -144,10 +144,10 @@ def _asked(parsed: ParsedQuery) -> Iterator[Asked]:
     wanted: tuple[Word | Phrase, ...] = (*parsed.words, *parsed.phrases)
     for term in dict.fromkeys(wanted):
         whole, forms = ("", (term.text,)) if isinstance(term, Phrase) else (term.whole, (*term.spellings, *term.loose))
-        spellings = [tokens for form in forms if (tokens := _tokens(form)[:LONGEST_RUN])]
+        spellings = [tokens for form in forms if (tokens := tokens_of(form))]
         words = frozenset(tokens[0] for tokens in spellings if len(tokens) == 1)
         runs = tuple((tokens[0], _run(tokens)) for tokens in spellings if len(tokens) > 1)
-        yield Asked(text=term.text, words=words, runs=runs, names=frozenset(NAMES.analyze(whole)))
+        yield Asked(text=term.text, words=words, runs=runs, names=frozenset(filter(None, (name_of(whole),))))
 
 
 def _field(text: str, has_names: bool) -> Field:

@@ -217,6 +217,13 @@ def test_words_and_runs_of_a_page_are_looked_for_by_the_words_that_a_field_has(b
     assert next(term for term in hit.explain.terms if term.term == "red").fields == ("body",)
 
 
+def test_what_was_analysed_to_be_searched_is_not_analysed_again_to_be_explained(book, calls):
+    analysed = calls(explain, "_tokens")
+    book.search("red unheard of", explain=True, mode="keyword")
+    assert analysed
+    assert not [text for (text,) in analysed if "unheard" in text]
+
+
 def test_a_word_of_a_text_is_taken_apart_once(calls):
     looks = calls(terms, "is_compound")
     assert terms.identifiers("some_such_word " * 5) == " ".join(["some_such_word"] * 5)

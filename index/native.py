@@ -41,14 +41,14 @@ class Native:
 
     def __init__(self, path: Path) -> None:
         """Raises OSError."""
-        compiled = ctypes.CDLL(str(path))
-        self.runs_here = bool(compiled.kb_runs_here())
-        self.has_avx512 = bool(compiled.kb_has_avx512())
+        functions = ctypes.CDLL(str(path))
+        self.runs_here = bool(functions.kb_runs_here())
+        self.has_avx512 = bool(functions.kb_has_avx512())
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
-        self._look = compiled.kb_look
+        self._look = functions.kb_look
         self._look.argtypes = (pointer, pointer, integer, integer, pointer, pointer, pointer)
         self._look.restype = integer
-        self._multiply = compiled.kb_multiply
+        self._multiply = functions.kb_multiply
         self._multiply.argtypes = (pointer, integer, pointer, integer, pointer, pointer)
         self._multiply.restype = None
 
@@ -100,7 +100,7 @@ class Native:
 
 
 @cache
-def library() -> Native | None:
+def compiled() -> Native | None:
     """None: without a compiler, on another processor, or where the file is for another system."""
     try:
         found = Native(Path(__file__).with_name(FILE))

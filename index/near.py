@@ -76,11 +76,11 @@ def question_of(coded: Coded, query: Vectors, limit: int) -> Question | None:
 
 def near(question: Question, rows: Rows) -> Near:
     """Look at `rows`, ascending."""
-    library = native.library()
-    if library is None:
+    compiled = native.compiled()
+    if compiled is None:
         return _by_numpy(question, rows)
     asked, coded, widths, spread, reach, limit = question
-    return Near(*library.near(coded.codes, coded.scales, widths, rows, asked.codes, spread, reach, limit))
+    return Near(*compiled.near(coded.codes, coded.scales, widths, rows, asked.codes, spread, reach, limit))
 
 
 def best(parts: Iterable[Near], limit: int) -> Rows:

@@ -127,9 +127,9 @@ def scores(vectors: Vectors, lengths: Vectors | float, rows: Rows, query: Vector
 
 
 def _products(vectors: Vectors, rows: Rows, query: Floats) -> Floats:
-    library = native.library()
-    if library is not None:
-        return library.products(vectors, rows, query)
+    compiled = native.compiled()
+    if compiled is not None:
+        return compiled.products(vectors, rows, query)
     blocks = [rows[first : first + ROWS_AT_ONCE] for first in range(0, len(rows), ROWS_AT_ONCE)]
     return np.concatenate([np.empty(0), *(vectors.take(some, axis=0).astype(np.float64) @ query for some in blocks)])
 

@@ -74,17 +74,17 @@ def in_this_process(monkeypatch):
 @pytest.fixture(scope="module", params=["numpy", "AVX-512", "AVX-VNNI"])
 def each_way(request, tmp_path_factory):
     """How many rows are looked at: by numpy and numkong, and as index/native.c is compiled for each kind of processor."""
-    library = None
+    found = None
     if request.param != "numpy":
-        compiled = tmp_path_factory.mktemp("native") / "libnative.so"
+        path = tmp_path_factory.mktemp("native") / native.FILE
         options = ["-DKB_WITHOUT_AVX512"] if request.param == "AVX-VNNI" else []
-        if not hatch_build.compile_native(Path(native.__file__).with_suffix(".c"), compiled, *options):
+        if not hatch_build.compile_native(Path(native.__file__).with_suffix(".c"), path, *options):
             pytest.skip("no C compiler for Linux on x86-64 here")
-        library = native.Native(compiled)
-        if library.has_avx512 != (request.param == "AVX-512") or not library.runs_here:
+        found = native.Native(path)
+        if found.has_avx512 != (request.param == "AVX-512") or not found.runs_here:
             pytest.skip(f"this processor has no {request.param}")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(native, "library", lambda: library)
+        patched.setattr(native, "compiled", lambda: found)
         yield
 
 

@@ -20,9 +20,9 @@ SOURCE = Path(native.__file__).with_suffix(".c")
 def looked_for(monkeypatch, tmp_path):
     """Where the library is looked for, in this test."""
     monkeypatch.setattr(native, "__file__", str(tmp_path / "native.py"))
-    native.library.cache_clear()
+    native.compiled.cache_clear()
     yield tmp_path / native.FILE
-    native.library.cache_clear()
+    native.compiled.cache_clear()
 
 
 def search():
@@ -40,7 +40,7 @@ def test_the_file_that_is_built_is_the_one_that_is_looked_for():
 def test_without_a_library_for_this_system_it_is_done_by_numpy(looked_for, content):
     if content is not None:
         looked_for.write_bytes(content)
-    assert native.library() is None
+    assert native.compiled() is None
     assert search() == ([3], [1.0])
 
 
@@ -49,7 +49,7 @@ def test_a_library_of_something_else_is_left_alone(looked_for, tmp_path):
     other.write_text("int other(void) { return 1; }")
     if not hatch_build.compile_native(other, looked_for):
         pytest.skip("no C compiler for Linux on x86-64 here")
-    assert native.library() is None
+    assert native.compiled() is None
 
 
 def test_a_library_for_other_processors_is_left_alone(looked_for, monkeypatch):
@@ -62,7 +62,7 @@ def test_a_library_for_other_processors_is_left_alone(looked_for, monkeypatch):
         self.runs_here = False
 
     monkeypatch.setattr(Native, "__init__", elsewhere)
-    assert native.library() is None
+    assert native.compiled() is None
 
 
 def test_a_library_that_runs_here_is_used(looked_for):
@@ -70,10 +70,10 @@ def test_a_library_that_runs_here_is_used(looked_for):
         pytest.skip("no C compiler for Linux on x86-64 here")
     if not Native(looked_for).runs_here:
         pytest.skip("this processor has neither AVX-512 nor AVX-VNNI")
-    assert isinstance(native.library(), Native)
+    assert isinstance(native.compiled(), Native)
     assert search() == ([3], [1.0])
     with pytest.raises(ValueError, match="a limit of at least 1, got 0"):
-        native.library().near(*[np.zeros((1, 1), np.int8)] * 3, np.arange(1), np.zeros((1, 1), np.int8), 0.0, 0.0, 0)
+        native.compiled().near(*[np.zeros((1, 1), np.int8)] * 3, np.arange(1), np.zeros((1, 1), np.int8), 0.0, 0.0, 0)
 
 
 def test_what_does_not_compile_leaves_no_library_of_another_time(tmp_path, monkeypatch):

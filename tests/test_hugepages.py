@@ -30,17 +30,30 @@ def huge_bytes(content, path):
     return found
 
 
+def at_once(folder):
+    """How much of a file that was written at once is mapped in huge pages."""
+    path = folder / "at once"
+    path.unlink(missing_ok=True)
+    path.write_bytes(b"x" * SIZE)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return huge_bytes(content, path)
+
+
 @pytest.fixture
 def folder(tmp_path):
     """Where the kernel maps a file that was written at once in huge pages."""
     if sys.platform != "linux":
         pytest.skip("only Linux is asked for huge pages of a file")
-    at_once = tmp_path / "at once"
-    at_once.write_bytes(b"x" * SIZE)
-    with at_once.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        if not huge_bytes(content, at_once):
-            pytest.skip("this kernel or file system has no huge pages for files")
+    if at_once(tmp_path) < SIZE:
+        pytest.skip("this kernel, file system or memory has no huge pages for files")
     return tmp_path
+
+
+def expect_huge(found, expected, folder):
+    """Other programs may have taken the last whole pages of memory since: then what is written at once gets none either."""
+    if found < expected and at_once(folder) < SIZE:
+        pytest.skip("memory has no huge pages left")
+    assert found == expected
 
 
 def test_columns_that_are_written_in_parts_of_any_size_are_in_huge_pages(folder):
@@ -49,7 +62,7 @@ def test_columns_that_are_written_in_parts_of_any_size_are_in_huge_pages(folder)
     rows = (SIZE - 64_000) // 64
     columns.write(folder, 1, [CODES], ([part] for part in np.array_split(np.ones((rows, 64), np.int8), 11)))
     content = columns.map_column(CODES, folder, 1, (rows + 1000, 64))
-    assert huge_bytes(memoryview(content).cast("B"), CODES.path(folder, 1)) == SIZE - HUGE_PAGE
+    expect_huge(huge_bytes(memoryview(content).cast("B"), CODES.path(folder, 1)), SIZE - HUGE_PAGE, folder)
 
 
 def test_what_was_written_bit_by_bit_is_in_huge_pages_when_it_is_read_from_the_disk(folder):
@@ -61,7 +74,7 @@ def test_what_was_written_bit_by_bit_is_in_huge_pages_when_it_is_read_from_the_d
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     with mapped(path, SIZE) as content:
-        assert huge_bytes(content, path) == SIZE
+        expect_huge(huge_bytes(content, path), SIZE, folder)
 
 
 def test_a_file_that_is_large_beside_the_memory_is_read_as_the_system_likes(folder, monkeypatch):

@@ -75,7 +75,7 @@ def put_in_place(staged: Path, folder: Path) -> None:
     """Make the verified database `staged` the store of `folder`, and its projections anew. Inside `staging`."""
     with closing(database.connect_writer(staged)) as connection:
         schema.migrate(connection)
-        with jobs.immediate(connection):
+        with database.immediate(connection):
             jobs.set_aside(connection, "it waited when the backup was made", utc_now())
     try:
         if not (exists(folder) and _pour(staged, folder)):

@@ -10,7 +10,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -159,31 +159,43 @@ def disk_fault(path: Path, error: Exception) -> DiskFault:
 @contextmanager
 def snapshot(connection: sqlite3.Connection) -> Iterator[None]:
     """All reads inside see the store at one moment."""
-    connection.execute("BEGIN")
     try:
+        connection.execute("BEGIN")
         yield
     finally:
-        if connection.in_transaction:  # SQLite itself has rolled back where the disk failed
+        roll_back(connection)
+
+
+@contextmanager
+def immediate(connection: sqlite3.Connection) -> Iterator[None]:
+    """One change, all or nothing, that takes no number of the log: commits at the end, rolls back on any exception."""
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("COMMIT")
+    finally:
+        roll_back(connection)
+
+
+def roll_back(connection: sqlite3.Connection) -> None:
+    """End the transaction that is open, if one is: SQLite itself has done it where the disk failed."""
+    # Ctrl-C between two steps of a `with` leaves it unfinished until its exception goes, and the connection is closed by then.
+    with suppress(sqlite3.ProgrammingError):
+        if connection.in_transaction:
             connection.execute("ROLLBACK")
 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[int]:
-    """One change: yields its `seq`, commits at the end, rolls back on any exception."""
+    """One change: yields its `seq`; else as `immediate`."""
     from index import checksums  # a search changes nothing
 
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with immediate(connection):
         seq = head(connection).seq + 1
         connection.execute("INSERT INTO log VALUES (?, ?)", (seq, int.from_bytes(os.urandom(8)) >> 2))
         yield seq
         originals.drop_loose(connection)
         checksums.settle(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite itself has rolled back where the disk was full
-            connection.execute("ROLLBACK")
-        raise
 
 
 def head(connection: sqlite3.Connection) -> Watermark:

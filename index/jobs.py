@@ -90,22 +90,9 @@ def changing(folder: Path) -> Iterator[sqlite3.Connection]:
     with (
         database.faults_reported(path),
         closing(database.connect_writer(path)) as connection,
-        immediate(connection),
+        database.immediate(connection),
     ):
         yield connection
-
-
-@contextmanager
-def immediate(connection: sqlite3.Connection) -> Iterator[None]:
-    """A transaction that takes no number of the log."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # SQLite itself has rolled back where the disk was full
-            connection.execute("ROLLBACK")
-        raise
 
 
 # Looking

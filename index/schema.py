@@ -16,6 +16,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 
+from index import database
 from index.errors import StoreTooNew
 
 Migration = Callable[[sqlite3.Connection], None]
@@ -134,8 +135,9 @@ def _sources_originals_unembedded(connection: sqlite3.Connection) -> None:
 
     for trigger in checksums.triggers():
         connection.execute(trigger)
-    connection.create_function("crc", 1, checksums.of_vector, deterministic=True)
-    connection.execute("UPDATE vectors SET crc = crc(vector)")
+    stored = connection.execute("SELECT id, vector FROM vectors")
+    sums = [(checksums.of_vector(vector), number) for number, vector in stored]
+    connection.executemany("UPDATE vectors SET crc = ? WHERE id = ?", sums)
     checksums.touch_all(connection)
     checksums.settle(connection)
 
@@ -286,12 +288,6 @@ def check_version(connection: sqlite3.Connection) -> bool:
 def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...] = MIGRATIONS) -> None:
     """Run the migrations that this database has not seen, each in one transaction. The caller holds the writer lock."""
     for number, migration in enumerate(migrations[version(connection) :], start=version(connection) + 1):
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with database.immediate(connection):
             migration(connection)
             connection.execute("INSERT OR REPLACE INTO config VALUES ('schema_version', ?)", (str(number),))
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise

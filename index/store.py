@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,13 +45,11 @@ class Reader:
         self._is_of_one_moment = True
         self._head: Watermark | None = None
 
-    @contextmanager
-    def moment(self) -> Iterator[None]:
+    def moment(self) -> AbstractContextManager[None]:
         """All reads inside see one state of the store; `is_of_one_moment` says whether the projections saw it too."""
         self._is_of_one_moment = True
         self._head = None
-        with database.snapshot(self.connection):
-            yield
+        return database.snapshot(self.connection)
 
     @property
     def is_of_one_moment(self) -> bool:
@@ -224,6 +222,7 @@ def writing(folder: Path, lock_timeout_s: float = DEFAULT_LOCK_TIMEOUT_S) -> Ite
                 try:
                     yield Writer(folder, connection)
                 finally:
+                    database.roll_back(connection)  # one that Ctrl-C left open
                     projections.catch_up(connection, folder)
         finally:
             connection.close()

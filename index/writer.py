@@ -6,8 +6,7 @@ Not here: how it comes to be the only one (`index.store.writing`), the tables (`
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,10 +25,9 @@ class Writer:
         self.folder = folder
         self.connection = connection
 
-    @contextmanager
-    def transaction(self) -> Iterator[int]:
-        with database.transaction(self.connection) as seq:
-            yield seq
+    def transaction(self) -> AbstractContextManager[int]:
+        """One change, all or nothing, and its number in the log."""
+        return database.transaction(self.connection)
 
     def insert(
         self, document: NewDocument, new_vectors: dict[bytes, Vectors], model: str, *, seq: int, created_at: str = ""

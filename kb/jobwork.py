@@ -13,7 +13,7 @@ from threading import Event
 
 import msgspec
 
-from index import documents, meta, originals, store, tags
+from index import database, documents, meta, originals, store, tags
 from index import jobs as rows
 from index.jobs import JobFileRow, JobRow
 from index.rows import DocumentRow
@@ -63,7 +63,7 @@ class DoingJob:
         }  # fmt: skip
         self.found()
         answer = kinds[self.row.kind]()
-        with rows.immediate(self.connection):
+        with database.immediate(self.connection):
             rows.warn(self.connection, self.row.id, answer.warnings)
 
     # What `kb.add.Progress` has
@@ -82,7 +82,7 @@ class DoingJob:
             path=file.path or self.pathless or file.title, status=file.status, title=file.title, document_id=file.document_id,
             chunks=file.chunks, reason=file.reason, redacted=file.redacted,
         )  # fmt: skip
-        with rows.immediate(self.connection):
+        with database.immediate(self.connection):
             rows.record(self.connection, self.row.id, noted)
 
     # The kinds of jobs
@@ -106,7 +106,7 @@ class DoingJob:
         names = [name for name, _ in walk.files(self.request.paths)]
         counted = ((walk.unsupported, "files are of unsupported types"), (walk.ignored, "are left out by ignore rules"))
         said = [f"{count} {what}" for count, what in counted if count]
-        with rows.immediate(self.connection):
+        with database.immediate(self.connection):
             rows.set_listed(self.connection, self.row.id, map(_storable, names), [*walk.skipped, *said])
         for name in names:
             if (shown := _storable(name)) != name:

@@ -7,12 +7,10 @@ half of a rename do no harm. Everything is looked at when watching begins, after
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
-from types import FrameType
 from typing import NoReturn
 
 import msgspec
@@ -30,6 +28,7 @@ from kb.scan import chosen
 from kb.settings import Settings
 from kb.sourcerules import is_at_or_below
 from kb.sync import Ask, sync
+from kb.terminating import terminated_as_interrupted
 from kb.wire import WatchStatus
 from kb.wire_sources import SyncAnswer
 from models.errors import ModelError
@@ -55,7 +54,7 @@ def watch(
     with store.reading(data_dir, settings.storage.lock_timeout_s) as reader:
         chosen(reader, names)
     (data_dir / "run").mkdir(mode=0o700, exist_ok=True)
-    with _ends_gently(), _alone(data_dir):
+    with suppress(KeyboardInterrupt), terminated_as_interrupted(), _alone(data_dir):
         watcher = Watcher(data_dir, settings, names, progress, may_remove, tell)
         try:
             watcher.run()
@@ -177,17 +176,3 @@ def _alone(data_dir: Path) -> Iterator[None]:
             holder = path.read_text(encoding="utf-8") or "another"
             raise StoreLocked(f"process {holder} watches this store already", "kb status says how it is") from None
         yield
-
-
-@contextmanager
-def _ends_gently() -> Iterator[None]:
-    """SIGTERM ends it as Ctrl-C does."""
-
-    def end(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -111,19 +111,19 @@ class Working:
     def _next(self) -> None:
         path = store.database_path(self.data_dir)
         with database.faults_reported(path), closing(database.connect_writer(path)) as connection:
-            with rows.immediate(connection):
+            with database.immediate(connection):
                 row = rows.claim(connection, utc_now())
             if row is None:
                 return
             try:
                 self._end(connection, row, *self._done(connection, row))
             except BaseException:  # Ctrl-C, a full disk: it waits again
-                with suppress(sqlite3.Error), rows.immediate(connection):
+                with suppress(sqlite3.Error), database.immediate(connection):
                     rows.put_back(connection, row.id)
                 raise
 
     def _end(self, connection: sqlite3.Connection, row: JobRow, state: str, error: str) -> None:
-        with rows.immediate(connection):
+        with database.immediate(connection):
             if state == WAITING:
                 rows.put_back(connection, row.id)
                 return

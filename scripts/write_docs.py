@@ -112,8 +112,9 @@ def errors_page() -> str:
     errors = [f"| `{name}` | {code} | {meaning} |" for name, code, meaning in error_rows()]
     intro = (
         "Under `-j` an error is printed on standard output, in place of the answer, as `Failure` of\n"
-        "[schema.json](schema.json); without, it is one line on standard error. `error.code` is one of these names, or the name\n"
-        "of a fault of usage such as `NoSuchOption` (exit code 2). An answer without results is a success."
+        "[schema.json](schema.json); without, and where the answer has been printed by then, it is one line on standard error.\n"
+        "`error.code` is one of these names, or the name of a fault of usage such as `NoSuchOption` (exit code 2). An answer without\n"
+        "results is a success."
     )
     return "\n".join(
         [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,9 @@ no_network.forbid()
 # What was compiled is kept, whatever the environment says: else each of a thousand processes compiles kb anew, a second's work instead of 0.2.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A shell starts what runs in the background deaf to Ctrl-C, and so is all that is started from there.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no fault of the tests.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -602,7 +602,8 @@ def document_count(folder: Path) -> int:
 
 
 def interrupted(folder: Path, model: Path, docs: Path, after: int) -> int:
-    """`kb add` stopped by SIGINT once the store holds `after` documents, and a moment later; its exit code."""
+    """`kb add` stopped by SIGINT once it has added to the store, which holds `after` documents, and a moment later; its exit code."""
+    after = max(after, document_count(folder) + 1)
     process = subprocess.Popen(
         [sys.executable, "-m", "kb", "add", str(docs), "-r"],
         env=running.environment(folder / "store", KB_MODEL=model, KB_INGESTION_BATCH_SIZE=20),

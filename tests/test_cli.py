@@ -18,6 +18,7 @@ import running
 import small_store
 
 from kb import __version__
+from kb.cli import output
 from kb.cli.safe import one_line, printable
 from kb.errors import Exit
 
@@ -324,9 +325,31 @@ def test_ctrl_c_on_a_terminal_ends_all_processes_with_one_line(tmp_path, roomy_f
     assert stderr == b""
 
 
-@pytest.mark.parametrize("moment", ["atexit.register(interrupt)", "sys.last = Last()"])
+def test_ctrl_c_once_the_answer_is_printed_adds_no_second_one(kb):
+    """An agent reads one JSON value, whatever happens."""
+
+    def interrupted(frame, event, function):
+        if event == "c_return" and frame.f_code is output.emit.__code__ and function.__name__ == "write":
+            raise KeyboardInterrupt
+
+    sys.setprofile(interrupted)
+    ran = kb("list", "-j")
+
+    assert ran.code == Exit.INTERRUPTED
+    assert ran.json["documents"]
+    assert ran.stderr == "kb: interrupted (what was committed is kept; the same command goes on)\n"
+
+
+WHEN_RUN_HAS_RETURNED = """
+def step(frame, event, _):
+    if event == "call" and frame.f_code is signal.signal.__code__: raise KeyboardInterrupt
+sys.setprofile(step)
+"""
+
+
+@pytest.mark.parametrize("moment", [WHEN_RUN_HAS_RETURNED, "atexit.register(interrupt)", "sys.last = Last()"])
 def test_ctrl_c_when_all_is_said_changes_nothing(tmp_path, moment):
-    """While Python ends, and at its very last, when its own handler is gone already."""
+    """Before Python ends, while it does, and at its very last, when its own handler is gone already."""
     program = f"""
 import atexit, os, signal, sys
 def interrupt(kill=os.kill, own=os.getpid(), number=signal.SIGINT): kill(own, number)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
+from itertools import count
 
 import pytest
 import small_store
+from hurting.interrupts import Steps
 
 from index import builtwith, database, schema, store
 from index.errors import StoreDamaged
@@ -47,6 +50,42 @@ def test_an_error_in_a_transaction_undoes_it_and_its_number(writer):
         write_and_fail(writer)
     assert database.head(writer) == before
     assert writer.execute("SELECT count(*) FROM tags").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("begin", [database.snapshot, database.immediate, database.transaction])
+def test_ctrl_c_at_any_step_of_a_transaction_leaves_none_open_and_says_nothing(begin, path, writer, monkeypatch):
+    """Also where its exception lives longer than the connection: the `with` that it left unfinished ends after both."""
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    for at in count(1):
+        steps, connection, caught = Steps(at), database.connect_writer(path), None
+        try:
+            steps.watch()
+            with begin(connection):
+                pass
+        except KeyboardInterrupt as interrupt:
+            caught = interrupt
+        finally:
+            sys.setprofile(None)
+        if caught is None:
+            break
+        connection.close()
+        del caught
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("ROLLBACK")
+    assert at > 5
+    assert said == []
+
+
+def test_a_transaction_that_ctrl_c_left_open_is_undone_before_the_store_is_closed(make_store, data_dir):
+    make_store()
+    before = small_store.by_words(data_dir, "red")
+    with pytest.raises(KeyboardInterrupt), store.writing(data_dir) as writer:  # noqa: PT012
+        left_open = writer.transaction()
+        left_open.__enter__()
+        writer.connection.execute("DELETE FROM documents")
+        raise KeyboardInterrupt
+    assert small_store.by_words(data_dir, "red") == before
 
 
 def test_a_full_disk_is_reported_as_such_and_the_next_transaction_works(writer):

@@ -1,4 +1,4 @@
-"""Short runs of `scripts/hurt crashes|disk|corruption`, and single ways to hurt a store that they do not draw."""
+"""Short runs of `scripts/hurt crashes|interrupts|disk|shrinking|corruption`, and single ways to hurt a store that they do not draw."""
 
 from __future__ import annotations
 
@@ -56,6 +56,12 @@ def test_a_command_killed_at_any_system_call_with_or_without_the_power_leaves_a_
 @pytest.mark.parametrize("scenario", ["add", "remove"])
 def test_a_disk_that_fails_at_any_system_call_is_told_in_a_line_and_nothing_is_lost(scenario):
     hurt("disk", "--scenario", scenario, "--faults", 3, "--seed", "short")
+
+
+@needs_killer
+@pytest.mark.parametrize("scenario", ["append", "sync"])
+def test_a_command_interrupted_at_any_step_says_so_in_a_line_and_leaves_a_whole_store(scenario):
+    hurt("interrupts", "--scenario", scenario, "--interrupts", 3, "--seed", "short")
 
 
 @needs_killer

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 import small_store
 
-from index import schema, store
+from index import checksums, schema, store
 from index.errors import StoreTooNew
 
 
@@ -51,6 +51,22 @@ def test_a_failing_migration_leaves_the_version_before_it_whole(connection):
     assert schema.version(connection) == schema.SCHEMA_VERSION + 1
     assert "half" not in tables(connection)
     assert not connection.in_transaction
+
+
+def test_ctrl_c_while_vectors_are_given_checksums_is_no_error_of_the_database(connection, monkeypatch):
+    schema.migrate(connection, schema.MIGRATIONS[:1])
+    connection.execute("INSERT INTO vectors VALUES (1, x'00', 'made-up', x'0000803f', 1)")
+
+    def interrupted(vector):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checksums, "of_vector", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            schema.migrate(connection)
+    schema.migrate(connection)
+
+    assert connection.execute("SELECT crc FROM vectors").fetchone() == (checksums.of_vector(b"\0\0\x80\x3f"),)
 
 
 def test_an_older_schema_is_to_be_migrated_and_the_own_one_is_not(connection):

@@ -15,6 +15,7 @@ import typer
 
 from index.errors import StoreError, StoreMissing
 from kb.caller import caller
+from kb.cli import output
 from kb.cli.app import COMMANDS, GROUPS, command_line, one_command
 from kb.cli.safe import one_line
 from kb.errors import Exit, KbError
@@ -42,7 +43,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # its reader has seen enough
             return Exit.OK
-        return _refuse(_refusal(error), as_json=False)
+        return _say(_refusal(error))
     return code
 
 
@@ -60,9 +61,9 @@ def _answer(arguments: Sequence[str]) -> int:
             print(error)
             return Exit.USAGE
         body = INTERRUPTED if _was_interrupted(error) else _refusal(error)
-        return _refuse(body, as_json=wants_json(arguments))
+        return _refuse(body, arguments)
     except KeyboardInterrupt:
-        return _refuse(INTERRUPTED, as_json=wants_json(arguments))
+        return _refuse(INTERRUPTED, arguments)
     return code
 
 
@@ -74,6 +75,7 @@ REFUSALS = (KbError, StoreError, ModelError)
 
 def perform(arguments: Sequence[str]) -> int:
     """Run one command for the caller and return its exit code; errors are raised as they are."""
+    output.begin()
     if arguments and (arguments[0] in COMMANDS or arguments[0] in GROUPS):
         command, name, rest = _one(arguments[0]), f"kb {arguments[0]}", arguments[1:]
     else:
@@ -85,7 +87,7 @@ def perform(arguments: Sequence[str]) -> int:
 
 def refuse(error: Exception, arguments: Sequence[str]) -> int:
     """Tell the caller which of the REFUSALS it is; returns the exit code."""
-    return _refuse(_refusal(error), as_json=wants_json(arguments))
+    return _refuse(_refusal(error), arguments)
 
 
 @cache
@@ -151,12 +153,17 @@ def _usage_hint(error: Exception) -> str:
     return f"{context.command_path} --help shows the options"
 
 
-def _refuse(body: ErrorBody, *, as_json: bool) -> int:
+def _refuse(body: ErrorBody, arguments: Sequence[str]) -> int:
+    """In place of the answer, or on standard error where one is wanted that is no JSON, or has been printed."""
+    if not wants_json(arguments) or output.has_begun():
+        return _say(body)
     asking = caller()
-    if as_json:
-        asking.stdout.buffer.write(msgspec.json.encode(Failure(error=body)) + b"\n")
-        asking.stdout.flush()
-    else:
-        line = f"kb: {body.message}" + (f" ({body.hint})" if body.hint else "")
-        print(one_line(line), file=asking.stderr)
+    asking.stdout.buffer.write(msgspec.json.encode(Failure(error=body)) + b"\n")
+    asking.stdout.flush()
+    return body.exit_code
+
+
+def _say(body: ErrorBody) -> int:
+    line = f"kb: {body.message}" + (f" ({body.hint})" if body.hint else "")
+    print(one_line(line), file=caller().stderr)
     return body.exit_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from time import perf_counter
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from kb.errors import BadRequest, Exit
 from kb.wire import Answer
 
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
+_has_begun: ContextVar[bool] = ContextVar("answer has begun", default=False)
 OTHERS = frozenset({"jsonl", "markdown", "csv", "xml", "paths", "paths0"})
 """Formats that `kb.cli.formats` knows; it is loaded for them alone."""
 
@@ -27,6 +29,7 @@ def emit(
     asking = caller()
     if not answer.took_ms:
         answer = msgspec.structs.replace(answer, took_ms=round((perf_counter() - asking.started) * 1000, 3))
+    _has_begun.set(True)
     if as_json or format_ == "json":
         asking.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
         return Exit.OK
@@ -40,3 +43,13 @@ def emit(
     for warning in answer.warnings:
         print(f"kb: {printable(warning)}", file=asking.stderr)
     return Exit.OK
+
+
+def begin() -> None:
+    """A command begins, and no part of its answer has been printed."""
+    _has_begun.set(False)
+
+
+def has_begun() -> bool:
+    """Whether standard output has an answer, or a part of one: what goes wrong later cannot take its place."""
+    return _has_begun.get()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from time import monotonic, sleep
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -158,6 +155,7 @@ def run(
     """
     from kb import worker
     from kb.cli import render_jobs as render
+    from kb.terminating import terminated_as_interrupted
     from kb.wire_jobs import JobAnswer, WorkedAnswer
 
     here = setup(env_file)
@@ -170,29 +168,15 @@ def run(
             emit(JobAnswer(job=job), render.summary, as_json=as_json)
             sys.stdout.flush()
 
-    with _ends_gently():
-        if until_empty:
+    if until_empty:
+        with terminated_as_interrupted():
             worker.run(here.data_dir, here.settings, until="empty", tell=tell)
-            emit(WorkedAnswer(jobs=tuple(ended)), render.worked, as_json=as_json)
-        else:
-            with suppress(KeyboardInterrupt):
-                worker.run(here.data_dir, here.settings, tell=tell)
+        emit(WorkedAnswer(jobs=tuple(ended)), render.worked, as_json=as_json)
+    else:
+        with suppress(KeyboardInterrupt), terminated_as_interrupted():
+            worker.run(here.data_dir, here.settings, tell=tell)
     return Exit.PARTIAL if any(job.state == "failed" for job in ended) else Exit.OK
 
 
 def with_warning(answer: JobAnswer, trouble: str) -> JobAnswer:
     return msgspec.structs.replace(answer, warnings=(*answer.warnings, trouble)) if trouble else answer
-
-
-@contextmanager
-def _ends_gently() -> Iterator[None]:
-    """SIGTERM ends it as Ctrl-C does: the job waits again."""
-
-    def end(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

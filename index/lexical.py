@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, cast
 import msgspec
 import tantivy
 
-from index import bm25, fields, watermark
+from index import bm25, fields, heap, watermark
 from index.errors import ProjectionDamaged
 from index.fields import LexicalDocument as LexicalDocument  # noqa: PLC0414  re-exported: the callers' one door
 from index.query import ParsedQuery, Phrase
@@ -215,6 +215,7 @@ class Lexical:
                 raise
             finally:
                 writer.wait_merging_threads()
+                heap.give_back()
         watermark.write(self.folder, mark)
 
 

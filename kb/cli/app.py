@@ -45,6 +45,8 @@ COMMANDS: dict[str, str] = {
     "init": "keeping.init",
 }
 """Each with its place in `kb.cli`: only the module of the command that was given is loaded."""
+WRITING = frozenset({"add", "sync", "reindex", "import", "restore", "compact", "jobs"})
+"""Those that may write much."""
 GROUPS: dict[str, tuple[str, dict[str, str]]] = {
     "tag": (
         "Give documents tags, and say what the tags mean.",

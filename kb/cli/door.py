@@ -13,10 +13,11 @@ from typing import Any
 import msgspec
 import typer
 
+from index import heap
 from index.errors import StoreError, StoreMissing
 from kb.caller import caller
 from kb.cli import output
-from kb.cli.app import COMMANDS, GROUPS, command_line, one_command
+from kb.cli.app import COMMANDS, GROUPS, WRITING, command_line, one_command
 from kb.cli.safe import one_line
 from kb.errors import Exit, KbError
 from kb.wire import ErrorBody, Failure
@@ -76,6 +77,8 @@ REFUSALS = (KbError, StoreError, ModelError)
 def perform(arguments: Sequence[str]) -> int:
     """Run one command for the caller and return its exit code; errors are raised as they are."""
     output.begin()
+    if arguments and arguments[0] in WRITING:
+        heap.share()
     if arguments and (arguments[0] in COMMANDS or arguments[0] in GROUPS):
         command, name, rest = _one(arguments[0]), f"kb {arguments[0]}", arguments[1:]
     else:

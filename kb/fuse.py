@@ -29,9 +29,8 @@ TOP_BONUS = {1: 0.05, 2: 0.02, 3: 0.02}
 """By the better of a hit's two ranks, beside reciprocal ranks of at most 2 / 61."""
 DEVIATIONS = 3.0
 """Either way of the mean; beyond lies what counts as 0 and as 1."""
-DIGITS = 6
-"""In which scores are shown and compared: hits whose scores differ less come in the order of their ids."""
-STEPS = 10**DIGITS
+STEPS = 1_000_000
+"""From 0 to 1, in which scores are shown and compared: hits whose scores differ less come in the order of their ids."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,8 +84,13 @@ def fuse(found: Found, method: Fusion, knobs: Knobs = DEFAULTS) -> list[Fused]:
 
 
 def best_first(hits: list[Fused]) -> list[Fused]:
-    """Those that tie, as scores are shown, in the order they have."""
+    """Those that tie, as scores are `shown`, in the order they have."""
     return sorted(hits, key=lambda hit: -int(hit.score * STEPS + 0.5))
+
+
+def shown(score: float) -> float:
+    """A score of at least 0 as answers have it. Not Python's `round`, for which 0.0000005 is 0: hits shown as equal stand in the order of their ids."""
+    return int(score * STEPS + 0.5) / STEPS
 
 
 Parts = tuple[Scores, Scores, Scores]
@@ -158,7 +162,7 @@ def _with_bonus(found: Found, knobs: Knobs) -> Parts:
 
 def _ranks(hits: Hits) -> dict[int, int]:
     """From 1; equal scores by id."""
-    ordered = sorted(hits, key=lambda hit: (-round(hit[1], DIGITS), hit[0]))
+    ordered = sorted(hits, key=lambda hit: (-shown(hit[1]), hit[0]))
     return {item: rank for rank, (item, _) in enumerate(ordered, start=1)}
 
 

@@ -14,6 +14,7 @@ from index import documents, meta, sources, tags
 from index.rows import ChunkRow, DocumentRow
 from kb.citing import by_ocr, heading_of, is_stale, lines_of, pages_of
 from kb.explain import Explainer
+from kb.fuse import shown
 from kb.ranking import Ranking
 from kb.together import Together
 from kb.wire_search import FusedHit, Hit, HitSource, ScoreBreakdown, SourceContext, TagContext
@@ -68,7 +69,7 @@ def hits_of(
     """The chunks of a page as hits of one query."""
     return [
         Hit(
-            chunk_id=chunk.id, score=_rounded(score),
+            chunk_id=chunk.id, score=_shown(score),
             score_breakdown=_breakdown(ranking.shares.get(chunk.id), ranking.cosines.get(chunk.id)),
             text=chunk.text, source=source, tag_contexts=contexts, source_context=context,
             explain=None if explainer is None else explainer.explain(chunk, source),
@@ -86,7 +87,7 @@ def fused_hits_of(
     """The chunks of a page as hits of several queries."""
     return [
         FusedHit(
-            chunk_id=chunk.id, score=_rounded(score),
+            chunk_id=chunk.id, score=_shown(score),
             score_breakdown=_breakdown(
                 _most(ranking.shares.get(chunk.id) for ranking in rankings),
                 _most(ranking.cosines.get(chunk.id) for ranking in rankings),
@@ -125,7 +126,7 @@ def _cited(
 
 def _breakdown(share: float | None, cosine: float | None) -> ScoreBreakdown:
     return ScoreBreakdown(
-        fts=None if share is None else _rounded(share), vector=None if cosine is None else _rounded(cosine)
+        fts=None if share is None else _shown(share), vector=None if cosine is None else _shown(cosine)
     )
 
 
@@ -133,8 +134,8 @@ def _most(scores: Iterable[float | None]) -> float | None:
     return max((score for score in scores if score is not None), default=None)
 
 
-def _rounded(score: float) -> float:
-    return round(min(1.0, max(0.0, score)), 6)
+def _shown(score: float) -> float:
+    return shown(min(1.0, max(0.0, score)))
 
 
 def _counted(owned: Iterator[Owned]) -> Iterator[tuple[tuple[int, float], int]]:

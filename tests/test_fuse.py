@@ -6,10 +6,10 @@ import random
 from typing import get_args
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kb.fuse import METHODS, Found, Knobs, fuse
+from kb.fuse import METHODS, Found, Knobs, fuse, shown
 from kb.settings import Fusion
 
 HITS = st.dictionaries(st.integers(1, 30), st.floats(0, 1), max_size=20).map(lambda scores: tuple(scores.items()))
@@ -91,11 +91,12 @@ def test_nothing_found_is_nothing(method):
 @pytest.mark.parametrize("method", METHODS)
 @settings(deadline=None)
 @given(FOUND, WEIGHTS, st.integers(1, 100))
+@example(Found(keyword=((1, 0.0), (2, 5e-07)), semantic=()), 0.0, 1)
 def test_scores_lie_in_0_1_and_come_best_first_ties_by_id(method, found, weight, k):
     hits = fuse(found, method, Knobs(semantic_weight=weight, rrf_k=k))
 
     assert all(0 <= hit.score <= 1 + 1e-9 for hit in hits)
-    assert hits == sorted(hits, key=lambda hit: (-round(hit.score, 6), hit.id))
+    assert hits == sorted(hits, key=lambda hit: (-shown(hit.score), hit.id))
 
 
 @pytest.mark.parametrize("method", METHODS)

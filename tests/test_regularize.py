@@ -8,7 +8,7 @@ import running
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kb.fuse import DIGITS, Fused, best_first
+from kb.fuse import Fused, best_first, shown
 from kb.regularize import MOST_ALIKE, regularize
 
 COSINES = st.floats(0, 1)
@@ -74,8 +74,8 @@ def test_none_loses_none_scores_more_than_the_best_and_the_first_stay_before_all
     assert {hit.id for hit in mixed[:size]} == {hit.id for hit in hits[:size]}
     assert mixed[size:] == hits[size:]
     assert all(before[hit.id] <= hit.score <= max(before.values()) + 1e-9 for hit in mixed)
-    shown = [round(hit.score, DIGITS) for hit in mixed]
-    assert shown == sorted(shown, reverse=True)
+    as_shown = [shown(hit.score) for hit in mixed]
+    assert as_shown == sorted(as_shown, reverse=True)
 
 
 @given(found())

@@ -29,9 +29,10 @@ sys.dont_write_bytecode = False
 # A shell starts what runs in the background deaf to Ctrl-C, and so is all that is started from there.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A busy machine is no fault of the tests.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+# A busy machine is no fault of the tests. Each run tries the same examples; `pytest --hypothesis-profile exploring` looks for others.
+settings.register_profile("same", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("exploring", settings.get_profile("same"), derandomize=False, max_examples=1000)
+settings.load_profile("same")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -21,6 +21,7 @@ from crash_scenarios import SCENARIOS, prepare
 import kb.add
 from hurting.syscalls import CHANGES, Action, Kind, arm
 from index import database, store
+from kb.errors import Exit
 
 MEMORY_DISK = Path("/dev/shm")
 """A killed process loses nothing that it wrote, synced or not, so the disk need not be a slow one."""
@@ -94,6 +95,11 @@ class Arena:
             return self._faults(may_forget=may_forget)
         except Exception:  # noqa: BLE001  whatever it is
             return [traceback.format_exc()]
+
+    def untrue(self, code: int, out: str) -> Iterator[str]:
+        """That it said that it was done, and was not; it may say that what is left is for the next command."""
+        if code == Exit.OK and "config.yaml cannot be written" not in out and contents(self.trial) != self.whole:
+            yield "it said that it was done, and it was not"
 
     def _faults(self, *, may_forget: bool) -> list[str]:
         broken = [] if may_forget else self._broken_promise()

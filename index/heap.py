@@ -1,9 +1,9 @@
-"""What is asked of the C library: to keep free memory where many requests are answered, to give it back after a write, and one heap.
+"""What is asked of the C library: to keep what is free where many requests are answered, to give it back after a write, to have one heap.
 
 glibc gives free memory at the end of its heap back to the system, and takes large blocks from there, with limits that it raises up to these as
 large blocks are freed. Seven words of a query that no chunk holds take 7 MB for automatons, each time anew: 20 ms, of it 15 to get
-the memory again page by page. And it has heaps of their own for many threads, and keeps what is free in them: tantivy writes and merges in threads that
-come and go, and of a writer's 320 MB 250 were free (with one heap it has 190). Sources: mallopt(3), malloc_trim(3).
+the memory again page by page. It also gives threads heaps of their own, and keeps what is free in each: tantivy writes and merges in threads
+that come and go, and of 320 MB that a writer had 250 were free; with one heap it had 190. Sources: mallopt(3), malloc_trim(3).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def keep_freed() -> None:
         mallopt(M_TRIM_THRESHOLD, 2 * LARGEST_BLOCK)
 
 
-def share() -> None:
+def share_one() -> None:
     """One heap for all threads that this process begins from now on. For a process that writes much and is nobody else's."""
     import ctypes
 

@@ -78,7 +78,7 @@ def perform(arguments: Sequence[str]) -> int:
     """Run one command for the caller and return its exit code; errors are raised as they are."""
     output.begin()
     if arguments and arguments[0] in WRITING:
-        heap.share()
+        heap.share_one()
     if arguments and (arguments[0] in COMMANDS or arguments[0] in GROUPS):
         command, name, rest = _one(arguments[0]), f"kb {arguments[0]}", arguments[1:]
     else:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import msgspec
 import tantivy
@@ -49,7 +49,7 @@ LONGEST_RUN = 128
 """Tokens that are looked for side by side: a chunk that holds so many in this order holds what was copied from it. Of 20,000 in a
 single word tantivy needed 4 s."""
 WORDS_KEPT = 4096
-"""Whose tokens are not asked for again: queries share their words."""
+"""Whose tokens, and what an index says of them, are not asked for again: queries share their words."""
 FUZZY_FIELDS = (BODY, PATH)
 ONE_ERROR_LETTERS, TWO_ERRORS_LETTERS = 4, 8
 MOST_ERROR_LETTERS = 40
@@ -71,8 +71,41 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Of those that are names or phrases the part of the ceiling."""
 
 
-def plan(parsed: ParsedQuery, searcher: tantivy.Searcher) -> Plan:
-    clauses = _Clauses(searcher)
+class Statistics:
+    """What an opened index says of tokens."""
+
+    def __init__(self, searcher: tantivy.Searcher) -> None:
+        self.searcher = searcher
+        self.bounds = lru_cache(WORDS_KEPT)(partial(_bounds, searcher))
+        """By tokens; kept, since tantivy takes 2 us to look one up in a field."""
+
+    def bound(self, field: str, tokens: Tokens) -> float:
+        """The least upper bound of BM25 for tokens side by side; 0 where one of them is in no chunk."""
+        return _bound(self.searcher, field, tokens)
+
+    def bound_of_unknown(self, count: int) -> float:
+        """As high as if each of so many tokens were in no chunk, and had been found in one."""
+        return (K1 + 1) * count * idf(0, self.searcher.num_docs)
+
+
+def _bounds(searcher: tantivy.Searcher, tokens: Tokens) -> tuple[tuple[str, float], ...]:
+    """The fields that may hold them side by side, each with its bound."""
+    fields = OF_A_TOKEN if len(tokens) == 1 else OF_A_RUN
+    return tuple((field, bound) for field in fields if (bound := _bound(searcher, field, tokens)))
+
+
+def _bound(searcher: tantivy.Searcher, field: str, tokens: Tokens) -> float:
+    total = 0.0
+    for token in tokens:
+        frequency = searcher.doc_freq(field, token)
+        if not frequency:
+            return 0.0
+        total += idf(frequency, searcher.num_docs)
+    return (K1 + 1) * total
+
+
+def plan(parsed: ParsedQuery, statistics: Statistics) -> Plan:
+    clauses = _Clauses(statistics)
     for word, count in Counter(parsed.words).items():
         clauses.add_word(word, count)
     for phrase in parsed.phrases:
@@ -108,16 +141,14 @@ class _Clauses:
     Parts of identifiers come again and again: a third of the clauses of a pasted page, and of what tantivy takes for it.
     """
 
-    def __init__(self, searcher: tantivy.Searcher) -> None:
-        self.searcher = searcher
-        self.chunk_count = searcher.num_docs
+    def __init__(self, statistics: Statistics) -> None:
+        self.statistics = statistics
         self.ceiling = 0.0
         self.missing = 0.0
         """What of it names and phrases weigh that no chunk holds, parts that it does hold included."""
         self.unknown: list[str] = []
         self._weights: defaultdict[tuple[str, Tokens, Tokens], float] = defaultdict(float)
         """By field, tokens, and the identifiers that must be there too."""
-        self._bounds: dict[tuple[str, Tokens], float] = {}
         self._held: defaultdict[str, float] = defaultdict(float)
         self._similar: defaultdict[str, float] = defaultdict(float)
 
@@ -161,57 +192,38 @@ class _Clauses:
         names = tuple(name_of(symbol) for symbol in phrase.symbols)
         if not self._add_everywhere(tokens, 1.0, names):
             self.unknown.append(phrase.text)
-            bound = self._bound([0] * max(1, len(tokens)))
+            bound = self.statistics.bound_of_unknown(max(1, len(tokens)))
             self.ceiling += bound
             self.missing += bound
 
     def _add_whole(self, word: Word, count: int) -> bool:
         name = name_of(word.whole)
-        return bool(name) and self._add(IDENTIFIERS, (name,), WHOLE_WEIGHT * count)
+        bound = self.statistics.bound(IDENTIFIERS, (name,)) if name else 0.0
+        if bound:
+            self._add(IDENTIFIERS, (name,), WHOLE_WEIGHT * count, bound)
+        return bool(bound)
 
     def _add_everywhere(self, tokens: Tokens, weight: float, names: Tokens = ()) -> bool:
-        fields = OF_A_TOKEN if len(tokens) == 1 else OF_A_RUN
-        added = [self._add(field, tokens, weight * FIELD_WEIGHTS[field], names) for field in fields]
-        return any(added)
+        """Where the dictionary says that something can match."""
+        bounds = self.statistics.bounds(tokens)
+        for field, bound in bounds:
+            self._add(field, tokens, weight * FIELD_WEIGHTS[field], bound, names)
+        return bool(bounds)
 
-    def _add(self, field: str, tokens: Tokens, weight: float, names: Tokens = ()) -> bool:
-        """A clause, unless the dictionary says that nothing can match it."""
-        bound = self._bound_of(field, tokens)
-        if not bound:
-            return False
+    def _add(self, field: str, tokens: Tokens, weight: float, bound: float, names: Tokens = ()) -> None:
         self._weights[field, tokens, names] += weight
         self.ceiling += weight * bound
         if field == BODY and len(tokens) == 1 and not names:
             score = weight * HELD_WEIGHT * bound / (K1 + 1)
             self._held[tokens[0]] += score
             self.ceiling += score
-        return True
-
-    def _bound_of(self, field: str, tokens: Tokens) -> float:
-        """0 where a token is in no chunk, so that nothing can match."""
-        known = self._bounds.get((field, tokens))
-        if known is not None:
-            return known
-        total = 0.0
-        for token in tokens:
-            frequency = self.searcher.doc_freq(field, token)
-            if not frequency:
-                total = 0.0
-                break
-            total += idf(frequency, self.chunk_count)
-        bound = self._bounds[field, tokens] = (K1 + 1) * total
-        return bound
 
     def _add_similar(self, token: str, weight: float) -> None:
         """What differs by a typing error from a word that no chunk holds."""
-        bound = weight * self._bound([0])
+        bound = weight * self.statistics.bound_of_unknown(1)
         self.ceiling += bound
         if _typing_errors(token) and (token in self._similar or len(self._similar) < MOST_SIMILAR):
             self._similar[token] += FUZZY_WEIGHT * bound / (K1 + 1)
-
-    def _bound(self, frequencies: Collection[int]) -> float:
-        """The least upper bound of BM25 for tokens (together, a phrase) found in so many chunks."""
-        return (K1 + 1) * sum(idf(frequency, self.chunk_count) for frequency in frequencies)
 
 
 @lru_cache(maxsize=WORDS_KEPT)

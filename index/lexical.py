@@ -87,6 +87,12 @@ class Lexical:
     def __init__(self, folder: Path, index: tantivy.Index) -> None:
         self.folder = folder
         self._index = index
+        self._look()
+
+    def _look(self) -> None:
+        """At the index as it is from now on."""
+        self._searcher = self._index.searcher()
+        self._statistics = bm25.Statistics(self._searcher)
 
     @classmethod
     def open_reader(cls, folder: Path) -> Lexical:
@@ -100,7 +106,7 @@ class Lexical:
                     raise LexicalDamaged(f"the lexical index in {folder} was made by another version of kb")
                 fields.register_analyzers(index)
                 index.config_reader("manual")  # no thread that watches the folder
-        return cls(folder, index)
+            return cls(folder, index)
 
     @classmethod
     def open_or_create(cls, folder: Path) -> Lexical:
@@ -152,8 +158,8 @@ class Lexical:
         admitted = 0 if document_ids is None else len(document_ids) + len(chunk_ids)
         passing = allowed() if admitted > MANY else None
         with _damage_reported(self.folder):
-            searcher = self._index.searcher()
-            plan = bm25.plan(query, searcher)
+            searcher = self._searcher
+            plan = bm25.plan(query, self._statistics)
             best_first = None
             if passing is not None:
                 best_first = _passing(searcher, plan.query, passing, HITS_A_DOCUMENT * admitted)
@@ -177,14 +183,14 @@ class Lexical:
     ) -> list[int]:
         """The chunks, in no order, that hold any of the phrases, among the same as `search` takes. Raises LexicalDamaged."""
         with _damage_reported(self.folder):
-            searcher = self._index.searcher()
+            searcher = self._searcher
             query = bm25.among(document_ids, chunk_ids, bm25.holding(phrases))
             return _chunk_ids(searcher, searcher.search(query, max(1, searcher.num_docs), count=False).hits)
 
     def count(self) -> int:
         """Chunks in the index."""
         with _damage_reported(self.folder):
-            return int(self._index.searcher().num_docs)
+            return int(self._searcher.num_docs)
 
     def dead_count(self) -> int:
         """Deleted chunks that still take room: tantivy drops them where it merges their segment."""
@@ -197,7 +203,7 @@ class Lexical:
     def chunk_ids(self) -> list[int]:
         """Every chunk in the index, ascending."""
         with _damage_reported(self.folder):
-            searcher = self._index.searcher()
+            searcher = self._searcher
             found = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False)
             return sorted(_chunk_ids(searcher, found.hits))
 
@@ -210,6 +216,7 @@ class Lexical:
                 yield writer
                 writer.commit()
                 self._index.reload()
+                self._look()
             except BaseException:
                 writer.rollback()
                 raise

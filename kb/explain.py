@@ -101,10 +101,10 @@ class Explainer:
         for name, places in held.items():
             for place in places:
                 fields[place] += (name,)
-        return tuple(
-            TermMatch(term=self._asked[place].text, fields=fields[place]) if place in fields else nowhere
-            for place, nowhere in enumerate(self._nowhere)
-        )
+        matches = list(self._nowhere)
+        for place, names in fields.items():
+            matches[place] = TermMatch(term=self._asked[place].text, fields=names)
+        return tuple(matches)
 
     def _held(self, field: Field) -> set[int]:
         """The places, in what is asked, of what the field holds."""

@@ -36,6 +36,6 @@ def fusion(table: Table) -> None:
 def selectivity(one: Scored) -> Floats:
     """Of each query: the mean inverse frequency of its words, as far as BM25's ceiling says."""
     with reading(one.store.data_dir) as reader:
-        searcher = searcher_of(reader)
+        statistics = bm25.Statistics(searcher_of(reader))
         parsed = [query.parse(text) for text in one.texts]
-        return np.array([bm25.plan(each, searcher).ceiling / max(1, len(each.words)) for each in parsed], np.float32)
+        return np.array([bm25.plan(each, statistics).ceiling / max(1, len(each.words)) for each in parsed], np.float32)

@@ -66,9 +66,9 @@ def with_more(clauses_of: Callable[..., Iterator[tuple[Query, float]]], weight: 
     """`bm25.plan` with further clauses, each with the most it can score."""
     plan = bm25.plan
 
-    def planned(parsed: query.ParsedQuery, searcher: Searcher) -> bm25.Plan:
-        own = plan(parsed, searcher)
-        clauses = list(clauses_of(parsed, searcher, weight))
+    def planned(parsed: query.ParsedQuery, statistics: bm25.Statistics) -> bm25.Plan:
+        own = plan(parsed, statistics)
+        clauses = list(clauses_of(parsed, statistics.searcher, weight))
         whole = Query.boolean_query(
             [(Occur.Should, clause) for clause in (own.query, *(clause for clause, _ in clauses))]
         )

@@ -203,9 +203,8 @@ class Lexical:
     def chunk_ids(self) -> list[int]:
         """Every chunk in the index, ascending."""
         with _damage_reported(self.folder):
-            searcher = self._searcher
-            found = searcher.search(tantivy.Query.all_query(), max(1, searcher.num_docs), count=False)
-            return sorted(_chunk_ids(searcher, found.hits))
+            found = self._searcher.search(tantivy.Query.all_query(), max(1, self.count()), count=False)
+            return sorted(_chunk_ids(self._searcher, found.hits))
 
     @contextmanager
     def _writing(self, mark: Watermark, heap_bytes: int = WRITER_HEAP_BYTES) -> Iterator[tantivy.IndexWriter]:

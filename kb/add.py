@@ -35,7 +35,9 @@ from kb.wire import AddAnswer, AddedFile
 from models.tokenizer import TokenCounter
 
 BATCH_S = 1.0
-"""A batch is written when it is full or this old, so that search sees a long add grow."""
+"""A batch is written when it is full or this old, so that search sees a long add grow,"""
+BATCH_CHUNKS = 1000
+"""or holds so many chunks: some 7 s of the default model's work, the most that an interruption costs where no document is longer."""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -274,14 +276,15 @@ class Adding:
 
 
 def _batches(outcomes: Iterable[tuple[Candidate, Outcome]], size: int) -> Iterator[list[tuple[Candidate, Outcome]]]:
-    """Lists of at most `size`, none held back for longer than `BATCH_S`."""
+    """Lists of at most `size`, none held back for longer than `BATCH_S`, none that goes on past `BATCH_CHUNKS`."""
     batch: list[tuple[Candidate, Outcome]] = []
-    begun = monotonic()
-    for outcome in outcomes:
-        batch.append(outcome)
-        if len(batch) >= size or monotonic() - begun >= BATCH_S:
+    begun, chunks = monotonic(), 0
+    for candidate, outcome in outcomes:
+        batch.append((candidate, outcome))
+        chunks += len(outcome.chunks) if isinstance(outcome, Passages) else 0
+        if len(batch) >= size or chunks >= BATCH_CHUNKS or monotonic() - begun >= BATCH_S:
             yield batch
-            batch, begun = [], monotonic()
+            batch, begun, chunks = [], monotonic(), 0
     if batch:
         yield batch
 

@@ -133,7 +133,7 @@ class Ingestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cluster: str = ""
     """Address of a Dask scheduler, such as tcp://HOST:8786, whose workers read, chunk and embed instead; `cluster` extra."""
     batch_size: Positive = 50
-    """Documents between two updates of the search indexes."""
+    """Documents between two updates of the search indexes; 1,000 chunks, or a second of waiting, are enough too."""
     enable_ocr: Literal["auto", "always", "never"] = "auto"
     """auto: pages and images without usable text."""
     pdf_engine: Literal["auto", "docling", "pymupdf"] = "auto"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import inspect
+import math
 import os
 import shutil
 import subprocess
@@ -17,13 +18,13 @@ from pathlib import Path
 import msgspec
 import pytest
 import python_page
-from running import environment
+from running import environment, write
 
 import kb
-from index import lexical, owners, store
+from index import lexical, owners, projections, store, watermark
 from index.filters import Filter
 from index.kept import kept_of
-from kb import KnowledgeBase, knowledgebase
+from kb import KnowledgeBase, add, knowledgebase
 from kb.knowledgebase import SearchOptions
 from kb.search import Request, search
 from kb.settings import Settings
@@ -366,6 +367,26 @@ def test_whoever_adds_may_be_told_how_it_goes(filled, here):
 
     assert counting.count == 4
     assert ("Plums", "added") in counting.files
+
+
+def test_what_is_added_is_written_and_found_whenever_enough_chunks_have_come_together(here, filled, monkeypatch):
+    """However many files that are, and however fast they are read."""
+    write(here / "more", {f"{number}.md": f"red green {number}\n" for number in range(6)})
+    monkeypatch.setattr(add, "BATCH_S", math.inf)
+    monkeypatch.setattr(add, "BATCH_CHUNKS", 2)
+    written = []
+
+    class Watching:
+        def found(self):
+            pass
+
+        def done(self, file, *, pages):
+            written.append(watermark.read(projections.lexical_folder(filled.data_dir)).seq)
+
+    filled.add("more", recursive=True, progress=Watching())
+
+    first = written[0]
+    assert written == [first, first, first + 2, first + 2, first + 4, first + 4]
 
 
 def test_a_script_without_a_guard_adds_files_that_are_read_in_other_processes(here):

@@ -35,9 +35,9 @@ from kb.wire import AddAnswer, AddedFile
 from models.tokenizer import TokenCounter
 
 BATCH_S = 1.0
-"""A batch is written when it is full or this old, so that search sees a long add grow,"""
+"""A batch is written when it is full or this old, so that search sees a long add grow."""
 BATCH_CHUNKS = 1000
-"""or holds so many chunks: some 7 s of the default model's work, the most that an interruption costs where no document is longer."""
+"""As many fill a batch too: some 7 s of the default model's work, the most that an interruption costs where no document is longer."""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,8 +4,8 @@ Python raises KeyboardInterrupt in the main thread wherever it looks for signals
 returned. Each interrupt is drawn from its own seed, `SEED/SCENARIO/NUMBER`: at which of these steps in the program's own code it comes,
 and in the standard library's context managers. Then:
 
-    it ends             with exit code 130 and one line (in JSON: an error and nothing else), or 0 where all is done; without a trace
-    all as after a kill nothing lost, no wrong answer, doctor content, no leftovers (`hurting.crashes`)
+    it ends              with exit code 130 and one line (in JSON: an error and nothing else), or 0 where all is done; without a trace
+    all as after a kill  nothing lost, no wrong answer, doctor content, no leftovers (`hurting.crashes`)
 """
 
 from __future__ import annotations
@@ -97,10 +97,19 @@ def interrupt(arena: Arena, at: int) -> tuple[int, str, list[str]]:
 def _ill_said(code: int, out: str, err: str) -> Iterator[str]:
     if code not in {Exit.OK, Exit.INTERRUPTED}:
         yield f"exit code {code}: {out} {err}"
-    elif code and out and set(json.loads(out)) == {"error"} and json.loads(out)["error"]["code"] != "Interrupted":
+    elif code and out and not _is_one_answer(out):
         yield f"it said: {out}"
     if any(not line.startswith("kb: interrupted") for line in err.splitlines()):  # once the answer has been printed
         yield f"on standard error: {err}"
+
+
+def _is_one_answer(out: str) -> bool:
+    """One JSON value: what was asked for, where it had been printed by then, or that the command was interrupted."""
+    try:
+        said = json.loads(out)
+    except ValueError:
+        return False
+    return "error" not in said or said["error"]["code"] == "Interrupted"
 
 
 def hurt(arena: Arena, drawn: list[str], until: float) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 /* What a search does with many rows, in one pass each: called by index/native.py, which says what is passed.
 
-   Plain C that a compiler turns into the processor's instructions for such products, with AVX-512 or AVX-VNNI; on a processor that has
-   neither, and where this was not compiled, numpy and numkong do the same. Rows are fetched ahead of their use: the processor itself
+   Plain C that a compiler turns into the processor's instructions for such products, with AVX-512, AVX-VNNI or AVX2; on a processor that has
+   none of them, and where this was not compiled, numpy and numkong do the same. Rows are fetched ahead of their use: the processor itself
    does so only within a page of memory. */
 #include <math.h>
 #include <stddef.h>
@@ -14,6 +14,12 @@
 #define INLINE static inline __attribute__((always_inline))
 #define WITH_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 #define WITH_AVX_VNNI __attribute__((target("avx2,fma,avxvnni")))
+#define WITH_AVX2 __attribute__((target("avx2,fma")))
+#ifndef KB_AT_BEST /* so that the tests see the other ways too on a processor that has all */
+#define KB_AT_BEST AVX512
+#endif
+
+enum kind { NONE, AVX2, AVX_VNNI, AVX512 };
 
 struct question {
     const int8_t *codes; /* dim of each row */
@@ -29,10 +35,17 @@ INLINE void fetch(const void *place, int64_t bytes) {
     for (int64_t at = 0; at < bytes; at += LINE) __builtin_prefetch((const char *)place + at, 0, 0);
 }
 
-/* A row's product with the query. The instruction wants one side without a sign: 128 more of each of the row's codes, which the caller takes off. */
+/* A row's product with the query. VNNI's instruction wants one side without a sign: 128 more of each of the row's codes, which the caller takes off. */
 INLINE int32_t shifted(const int8_t *row, const int8_t *asked, int64_t dim) {
     int32_t sum = 0;
     for (int64_t i = 0; i < dim; i++) sum += (int32_t)(uint8_t)(row[i] ^ -128) * asked[i];
+    return sum;
+}
+
+/* The same with nothing to take off. AVX2 has an instruction for 16 bits alone, so the query comes with as many. */
+INLINE int32_t widened(const int8_t *row, const int16_t *asked, int64_t dim) {
+    int32_t sum = 0;
+    for (int64_t i = 0; i < dim; i++) sum += (int32_t)row[i] * asked[i];
     return sum;
 }
 
@@ -48,13 +61,14 @@ static void replace_least(float *heap, int64_t count, float end) {
 }
 
 /* Of `count` rows, those in `rows` or, where it is NULL, those from `first` on: the rows that may be among the best into `kept` and their
-   upper ends into `upper`, each with room for all; the `limit` highest lower ends into `lower`. Returns how many were kept. */
-INLINE int64_t look(const struct question *the, const int64_t *rows, int64_t first, int64_t count, int64_t *kept, float *upper,
-                    float *lower) {
+   upper ends into `upper`, each with room for all; the `limit` highest lower ends into `lower`. Returns how many were kept. `wide` is what is
+   asked in 16 bits, or NULL where there is VNNI. */
+INLINE int64_t look(const struct question *the, const int16_t *wide, const int64_t *rows, int64_t first, int64_t count, int64_t *kept,
+                    float *upper, float *lower) {
     const int64_t dim = the->dim;
     int32_t shift = 0;
     int64_t found = 0;
-    for (int64_t i = 0; i < dim; i++) shift += 128 * the->asked[i];
+    for (int64_t i = 0; i < dim && !wide; i++) shift += 128 * the->asked[i];
     for (int64_t i = 0; i < the->limit; i++) lower[i] = -INFINITY;
     for (int64_t start = 0; start < count; start += BLOCK) {
         const int64_t size = count - start < BLOCK ? count - start : BLOCK;
@@ -70,7 +84,8 @@ INLINE int64_t look(const struct question *the, const int64_t *rows, int64_t fir
             } else {
                 fetch(the->codes + row * dim + AHEAD, dim);
             }
-            middles[i] = (float)(shifted(the->codes + row * dim, the->asked, dim) - shift) * the->scales[row];
+            const int8_t *codes = the->codes + row * dim;
+            middles[i] = (float)((wide ? widened(codes, wide, dim) : shifted(codes, the->asked, dim)) - shift) * the->scales[row];
             reaches[i] = the->widths[row] * the->spread + the->reach;
         }
         /* Negated, so that an end that is no number is kept. */
@@ -108,36 +123,38 @@ INLINE void multiply(const float *vectors, int64_t dim, const int64_t *rows, int
 
 WITH_AVX512 static int64_t look_avx512(const struct question *the, const int64_t *rows, int64_t first, int64_t count, int64_t *kept,
                                        float *upper, float *lower) {
-    return look(the, rows, first, count, kept, upper, lower);
+    return look(the, NULL, rows, first, count, kept, upper, lower);
 }
 WITH_AVX_VNNI static int64_t look_avx_vnni(const struct question *the, const int64_t *rows, int64_t first, int64_t count, int64_t *kept,
                                            float *upper, float *lower) {
-    return look(the, rows, first, count, kept, upper, lower);
+    return look(the, NULL, rows, first, count, kept, upper, lower);
+}
+WITH_AVX2 static int64_t look_avx2(const struct question *the, const int64_t *rows, int64_t first, int64_t count, int64_t *kept,
+                                   float *upper, float *lower) {
+    int16_t wide[the->dim];
+    for (int64_t i = 0; i < the->dim; i++) wide[i] = the->asked[i];
+    return look(the, wide, rows, first, count, kept, upper, lower);
 }
 WITH_AVX512 static void multiply_avx512(const float *vectors, int64_t dim, const int64_t *rows, int64_t count, const double *query,
                                         double *products) {
     multiply(vectors, dim, rows, count, query, products);
 }
-WITH_AVX_VNNI static void multiply_avx_vnni(const float *vectors, int64_t dim, const int64_t *rows, int64_t count, const double *query,
-                                            double *products) {
+WITH_AVX2 static void multiply_avx2(const float *vectors, int64_t dim, const int64_t *rows, int64_t count, const double *query,
+                                    double *products) {
     multiply(vectors, dim, rows, count, query, products);
 }
 
-/* KB_WITHOUT_AVX512: so that the tests see the other way on a processor that has both. */
-int kb_has_avx512(void) {
-#ifdef KB_WITHOUT_AVX512
-    return 0;
-#else
-    return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512dq");
-#endif
+int kb_kind(void) {
+    if (KB_AT_BEST >= AVX512 && __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512dq")) return AVX512;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return NONE;
+    return KB_AT_BEST >= AVX_VNNI && __builtin_cpu_supports("avxvnni") ? AVX_VNNI : AVX2;
 }
 
-int kb_runs_here(void) { return kb_has_avx512() || (__builtin_cpu_supports("avxvnni") && __builtin_cpu_supports("fma")); }
-
 int64_t kb_look(const struct question *the, const int64_t *rows, int64_t first, int64_t count, int64_t *kept, float *upper, float *lower) {
-    return (kb_has_avx512() ? look_avx512 : look_avx_vnni)(the, rows, first, count, kept, upper, lower);
+    const int kind = kb_kind();
+    return (kind == AVX512 ? look_avx512 : kind == AVX_VNNI ? look_avx_vnni : look_avx2)(the, rows, first, count, kept, upper, lower);
 }
 
 void kb_multiply(const float *vectors, int64_t dim, const int64_t *rows, int64_t count, const double *query, double *products) {
-    (kb_has_avx512() ? multiply_avx512 : multiply_avx_vnni)(vectors, dim, rows, count, query, products);
+    (kb_kind() == AVX512 ? multiply_avx512 : multiply_avx2)(vectors, dim, rows, count, query, products);
 }

@@ -15,6 +15,9 @@ import numpy.typing as npt
 FILE = "libnative.so"
 """Beside this file: put there by hatch_build.py where there is a compiler."""
 
+KINDS = (None, "AVX2", "AVX-VNNI", "AVX-512")
+"""`enum kind`; None: this processor has none of them."""
+
 Codes = npt.NDArray[np.int8]
 Rows = npt.NDArray[np.intp]
 Vectors = npt.NDArray[np.float32]
@@ -42,8 +45,8 @@ class Native:
     def __init__(self, path: Path) -> None:
         """Raises OSError."""
         functions = ctypes.CDLL(str(path))
-        self.runs_here = bool(functions.kb_runs_here())
-        self.has_avx512 = bool(functions.kb_has_avx512())
+        self.kind = KINDS[functions.kb_kind()]
+        """Of instructions that are used on this processor."""
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         self._look = functions.kb_look
         self._look.argtypes = (pointer, pointer, integer, integer, pointer, pointer, pointer)
@@ -106,4 +109,4 @@ def compiled() -> Native | None:
         found = Native(Path(__file__).with_name(FILE))
     except (OSError, AttributeError):
         return None
-    return found if found.runs_here else None
+    return found if found.kind else None

@@ -76,17 +76,17 @@ def in_this_process(monkeypatch):
     monkeypatch.setattr(reading, "LIGHT_TYPES", reading.LIGHT_TYPES | {"code", "data", "html", "notebook"})
 
 
-@pytest.fixture(scope="module", params=["numpy", "AVX-512", "AVX-VNNI"])
+@pytest.fixture(scope="module", params=["numpy", *native.KINDS[1:]])
 def each_way(request, tmp_path_factory):
     """How many rows are looked at: by numpy and numkong, and as index/native.c is compiled for each kind of processor."""
     found = None
     if request.param != "numpy":
         path = tmp_path_factory.mktemp("native") / native.FILE
-        options = ["-DKB_WITHOUT_AVX512"] if request.param == "AVX-VNNI" else []
-        if not hatch_build.compile_native(Path(native.__file__).with_suffix(".c"), path, *options):
+        at_best = f"-DKB_AT_BEST={native.KINDS.index(request.param)}"
+        if not hatch_build.compile_native(Path(native.__file__).with_suffix(".c"), path, at_best):
             pytest.skip("no C compiler for Linux on x86-64 here")
         found = native.Native(path)
-        if found.has_avx512 != (request.param == "AVX-512") or not found.runs_here:
+        if found.kind != request.param:
             pytest.skip(f"this processor has no {request.param}")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(native, "compiled", lambda: found)

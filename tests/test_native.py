@@ -59,7 +59,7 @@ def test_a_library_for_other_processors_is_left_alone(looked_for, monkeypatch):
 
     def elsewhere(self, path):
         loaded(self, path)
-        self.runs_here = False
+        self.kind = None
 
     monkeypatch.setattr(Native, "__init__", elsewhere)
     assert native.compiled() is None
@@ -68,8 +68,8 @@ def test_a_library_for_other_processors_is_left_alone(looked_for, monkeypatch):
 def test_a_library_that_runs_here_is_used(looked_for):
     if not hatch_build.compile_native(SOURCE, looked_for):
         pytest.skip("no C compiler for Linux on x86-64 here")
-    if not Native(looked_for).runs_here:
-        pytest.skip("this processor has neither AVX-512 nor AVX-VNNI")
+    if not Native(looked_for).kind:
+        pytest.skip("this processor has no AVX2")
     assert isinstance(native.compiled(), Native)
     assert search() == ([3], [1.0])
     with pytest.raises(ValueError, match="a limit of at least 1, got 0"):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 
 from index.database import ReadConnection
+from index.filters import Admitted, Filter
 from index.heap import keep_freed
 from index.lexical import Lexical
 from index.watermark import Watermark
@@ -43,6 +44,8 @@ class KeptStore:
         self.lexical: Standing[Lexical] | None = None
         self.matrix: Standing[Matrix] | None = None
         self.owners: Owners | None = None
+        self.decided: tuple[tuple[Watermark, Filter], Admitted | None] | None = None
+        """The last filter, when that was, and what passed."""
         self.holders = 0
         """How many want it kept."""
         self._is_closed = False

@@ -12,10 +12,11 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from index import builtwith, database, projections, schema, watermark
+from index import builtwith, database, filters, projections, schema, watermark
 from index.builtwith import BuiltWith
 from index.database import ReadConnection
 from index.errors import DiskFault, StoreError, StoreLocked, StoreMissing
+from index.filters import Admitted, Filter
 from index.kept import KeptStore, Opened, Standing, identity, kept_of
 from index.lexical import Lexical
 from index.lock import writer_lock
@@ -95,6 +96,16 @@ class Reader:
 
         opened = Matrix.open(projections.matrix_folder(self.folder))
         return opened, opened.header.watermark
+
+    def admitted(self, wanted: Filter) -> Admitted | None:
+        """What passes; None where all does. Not decided again for the same filter, until something changes: of 22,000 documents
+        it takes longer than a search by words.
+        """
+        asked = (self.head(), wanted)
+        decided = self._kept.decided
+        if decided is None or decided[0] != asked:
+            decided = self._kept.decided = asked, filters.admitted(self.connection, wanted)
+        return decided[1]
 
     def chunk_ids(self, of: Collection[int], chunks: Collection[int] = ()) -> Ids:
         """The chunks of these documents, and these chunks of others, ascending; int64 (n,). Some may be gone."""

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from index import documents, filters
+from index import documents
 from index.filters import Admitted, Filter
 from index.query import MOST_CHARS, MOST_PARTS, MOST_WORDS, ParsedQuery, beginning, parse
 from index.rows import ChunkRow
 from index.store import Reader, reading
-from index.watermark import Watermark
 from kb import rerank
 from kb.confidence import confidence
 from kb.errors import BadRequest
@@ -104,7 +103,6 @@ class Searcher:
         self.settings = settings
         self.reader = reader
         self.retriever = Retriever(data_dir, settings, reader)
-        self._decided: tuple[tuple[Watermark, Filter], Admitted | None] | None = None
 
     def answer(self, request: Request) -> SearchAnswer:
         return self.found(request)[0]
@@ -144,19 +142,12 @@ class Searcher:
             vector = self.retriever.vector_of(request.query, parsed)
         for _ in range(TRIES):
             with self.reader.moment():
-                admitted = self._admitted(request.filter)
+                admitted = self.reader.admitted(request.filter)
                 ranking, hits = self._best(request, mode, parsed, vector, admitted)
             if self.reader.is_of_one_moment:
                 break
         admits = admitted is None or bool(admitted)
         return Look(mode=mode, parsed=parsed, ranking=ranking, hits=hits, admits=admits)
-
-    def _admitted(self, wanted: Filter) -> Admitted | None:
-        """Decided once for questions that are asked together: of 22,000 documents it takes longer than a search by words."""
-        asked = (self.reader.head(), wanted)
-        if self._decided is None or self._decided[0] != asked:
-            self._decided = asked, filters.admitted(self.reader.connection, wanted)
-        return self._decided[1]
 
     def _reranked(self, look: Look, request: Request, warnings: list[str]) -> Look:
         """The same with its best hits in the reranker's order; outside of any snapshot, since this takes seconds."""

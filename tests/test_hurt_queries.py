@@ -10,12 +10,9 @@ from hurting.questions import Asked
 import kb.hits
 import kb.search
 import kb.together
-from index import bm25, filters, owners, store, terms
-from index.filters import Filter
+from index import bm25, filters, owners, terms
 from index.query import MOST_CHARS, MOST_WORDS, parse
 from kb import KnowledgeBase, explain, retrieve
-from kb.search import Request, Searcher
-from kb.settings import Settings
 
 HALF = "red \ud800"
 """Of a surrogate pair: JSON that an agent sends can hold it."""
@@ -182,20 +179,20 @@ def test_a_word_is_looked_for_once_in_what_hits_share(book, calls):
     assert len(looks) == len(hits) + len(short)
 
 
-def test_a_filter_is_decided_once_for_questions_that_are_asked_together(book, calls):
-    """And again for another filter, and for another moment of the store."""
+def test_a_filter_is_decided_once_until_something_changes(book, calls):
+    """Also for questions that are asked together, and for what is like another; again for another filter, and after any change."""
     decided = calls(filters, "admitted")
+
+    def ask(*tags):
+        return book.search("red", top=9, per_document=9, mode="keyword", tags=tags).returned
+
     book.search("red", also=["colours", "part"], tags=["new"])
-    assert len(decided) == 1
-    with store.reading(book.data_dir) as reader:
-        searcher = Searcher(book.data_dir, Settings(), reader)
-
-        def ask(*tags):
-            return searcher.answer(Request(query="red", top=9, mode="keyword", filter=Filter(tags=tags))).returned
-
-        assert [ask("new"), ask("new"), ask("old"), len(decided)] == [9, 9, 0, 3]
-        book.add_note("more that is red", title="note", tags=["old"])
-        assert [ask("old"), len(decided)] == [1, 4]
+    assert [ask("new"), book.similar("1", tags=["new"]).returned > 0, len(decided)] == [9, True, 1]
+    assert [ask("old"), len(decided), ask("new"), len(decided)] == [0, 2, 9, 3]
+    note = book.add_note("more that is red", title="note", tags=["old"]).documents[0].document_id
+    assert [ask("old"), len(decided)] == [1, 4]
+    book.untag(note, "old")
+    assert [ask("old"), len(decided)] == [0, 5]
 
 
 def test_words_and_runs_of_a_page_are_looked_for_by_the_words_that_a_field_has(book, monkeypatch):

@@ -92,16 +92,25 @@ def test_what_was_slow_once_is_asked_again(folder, capsys):
     assert "0 beyond 20 times" in capsys.readouterr().out
 
 
-def test_what_is_slow_each_time_is_a_fault(folder, capsys, monkeypatch):
-    monkeypatch.setattr(queries, "LEAST_MEDIAN_S", 1e-9)
+def test_what_is_slow_each_time_is_a_fault(folder, capsys):
     with KnowledgeBase.open(folder) as kb:
-        asking = queries.Asking(kb)
+        asking = queries.Asking(kb, least_median_s=1e-9)
         asked = Asked("seed", "red", {"mode": "keyword"})
         asking.times["keyword"] = [(1e-8, asked)] * 9 + [(60.0, asked)]
         asking.judge_times()
 
     assert asking.faults == 1
     assert "seed" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("put_back")
+def test_without_options_all_are_of_one_kind_whose_median_counts_as_it_is(folder, monkeypatch):
+    judged = []
+    monkeypatch.setattr(
+        queries.Asking, "judge_times", lambda asking: judged.append((set(asking.times), asking.least_median_s))
+    )
+    assert queries.main(["--queries", "60", "--seed", "short", "--store", str(folder), "--plain"]) == 0
+    assert judged == [({"hybrid"}, 0.0)]
 
 
 # What made queries slow

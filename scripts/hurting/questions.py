@@ -91,12 +91,15 @@ class Asked(NamedTuple):
     options: dict[str, Any]
 
     @classmethod
-    def of(cls, seed: str, words: Sequence[str]) -> Asked:
+    def of(cls, seed: str, words: Sequence[str], *, plain: bool = False) -> Asked:
+        """`plain`: with no option, as an agent asks."""
         chances = Random(seed)
         query = (too_long if chances.random() < LONG_SHARE else chances.choice(KINDS))(chances, words)
+        if plain:
+            return cls(seed, query, {"mode": "hybrid"})
         [mode] = chances.choices(MODES, SHARES)
-        plain = chances.random() < PLAIN_SHARE
-        return cls(seed, query, {"mode": mode, **({} if plain else options(chances, words))})
+        has_options = chances.random() >= PLAIN_SHARE
+        return cls(seed, query, {"mode": mode, **(options(chances, words) if has_options else {})})
 
     def load(self, hits: int, *, searched: bool = True) -> str:
         """What is asked for and given, as far as it decides how much is to be done; `searched`: whether anything passes the filters."""

@@ -98,8 +98,9 @@ class Reader:
         return opened, opened.header.watermark
 
     def admitted(self, wanted: Filter) -> Admitted | None:
-        """What passes; None where all does. Not decided again for the same filter, until something changes: of 22,000 documents
-        it takes longer than a search by words.
+        """What passes; None where all does.
+
+        Not decided again for the same filter until something changes: of 22,000 documents it takes longer than a search by words.
         """
         asked = (self.head(), wanted)
         decided = self._kept.decided

@@ -42,7 +42,7 @@ INLINE int32_t shifted(const int8_t *row, const int8_t *asked, int64_t dim) {
     return sum;
 }
 
-/* The same with nothing to take off. AVX2 has an instruction for 16 bits alone, so the query comes with as many. */
+/* The same with nothing to take off. Of AVX2's instructions that for 8 bits loses what is beyond 16, so the query comes with 16. */
 INLINE int32_t widened(const int8_t *row, const int16_t *asked, int64_t dim) {
     int32_t sum = 0;
     for (int64_t i = 0; i < dim; i++) sum += (int32_t)row[i] * asked[i];

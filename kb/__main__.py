@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from types import FrameType
 
 
 def main() -> None:
@@ -14,6 +15,7 @@ def main() -> None:
         os.execv(sys.executable, [sys.executable, "-EP", "-m", "kb", *sys.argv[1:]])  # noqa: S606  our own arguments
     code = 130
     try:
+        signal.signal(signal.SIGTERM, _interrupt)
         from kb.cli.door import run
 
         code = run(sys.argv[1:])
@@ -23,9 +25,15 @@ def main() -> None:
     sys.exit(code)
 
 
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    """SIGTERM is as Ctrl-C: whoever runs a command for a limited time (`timeout`, an agent, a service manager) sends it."""
+    raise KeyboardInterrupt
+
+
 def _be_deaf() -> None:
-    """Python ends without its own handler, so that a late Ctrl-C would make another code of a command that is done."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Python ends without handlers, so that a late signal would make another code of a command that is done."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

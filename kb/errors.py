@@ -43,7 +43,7 @@ class Exit(IntEnum):
     OUT_OF_STEP = 8
     """Files of a source are not what the store remembers (`kb scan`), or `kb sync` left it so, since too much was gone."""
     INTERRUPTED = 130
-    """Ctrl-C. Everything committed so far is kept."""
+    """Ctrl-C, or SIGTERM. Everything committed so far is kept."""
 
 
 class KbError(Exception):

@@ -28,7 +28,6 @@ from kb.scan import chosen
 from kb.settings import Settings
 from kb.sourcerules import is_at_or_below
 from kb.sync import Ask, sync
-from kb.terminating import terminated_as_interrupted
 from kb.wire import WatchStatus
 from kb.wire_sources import SyncAnswer
 from models.errors import ModelError
@@ -47,14 +46,14 @@ Tell = Callable[[SyncAnswer], None]
 def watch(
     data_dir: Path, settings: Settings, names: Sequence[str], progress: Progress, may_remove: Ask, tell: Tell
 ) -> None:
-    """Returns when the process is told to end (SIGINT, SIGTERM).
+    """Returns when the process is told to end, by a KeyboardInterrupt.
 
     `tell` is given the answer of each sync that had something to do. Raises NotFound, StoreMissing; StoreLocked where another process watches.
     """
     with store.reading(data_dir, settings.storage.lock_timeout_s) as reader:
         chosen(reader, names)
     (data_dir / "run").mkdir(mode=0o700, exist_ok=True)
-    with suppress(KeyboardInterrupt), terminated_as_interrupted(), _alone(data_dir):
+    with suppress(KeyboardInterrupt), _alone(data_dir):
         watcher = Watcher(data_dir, settings, names, progress, may_remove, tell)
         try:
             watcher.run()

@@ -301,8 +301,9 @@ def test_progress_is_for_terminals_only(on_terminal, kb, tmp_path, roomy_folder)
     assert running.process(tmp_path, "add", "docs", "-r", KB_MODEL=roomy_folder).stderr == ""
 
 
-def test_ctrl_c_on_a_terminal_ends_all_processes_with_one_line(tmp_path, roomy_folder):
-    """The terminal sends SIGINT to the workers as well."""
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_ends_all_processes_is_told_one_line_and_no_file_is_taken_for_a_bad_one(tmp_path, roomy_folder, which):
+    """A terminal sends SIGINT to the workers as well, `timeout` SIGTERM."""
     running.write(
         tmp_path / "docs", {f"{number}.md": f"# {number}\n\n" + "red words. " * 3000 for number in range(400)}
     )
@@ -317,12 +318,13 @@ def test_ctrl_c_on_a_terminal_ends_all_processes_with_one_line(tmp_path, roomy_f
     while not (tmp_path / "store/kb.db").exists() and process.poll() is None:
         time.sleep(0.01)
     time.sleep(1)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, which)
     stdout, stderr = process.communicate(timeout=60)
 
     assert process.returncode == Exit.INTERRUPTED
     assert json.loads(stdout)["error"]["code"] == "Interrupted"
     assert stderr == b""
+    assert running.process(tmp_path, "list", "--failed", "-j").json["total"] == 0
 
 
 def test_ctrl_c_once_the_answer_is_printed_adds_no_second_one(kb):
@@ -342,17 +344,18 @@ def test_ctrl_c_once_the_answer_is_printed_adds_no_second_one(kb):
 
 WHEN_RUN_HAS_RETURNED = """
 def step(frame, event, _):
-    if event == "call" and frame.f_code is signal.signal.__code__: raise KeyboardInterrupt
+    if event == "call" and frame.f_code.co_name == "_be_deaf": raise KeyboardInterrupt
 sys.setprofile(step)
 """
 
 
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", [WHEN_RUN_HAS_RETURNED, "atexit.register(interrupt)", "sys.last = Last()"])
-def test_ctrl_c_when_all_is_said_changes_nothing(tmp_path, moment):
+def test_a_signal_when_all_is_said_changes_nothing(tmp_path, moment, which):
     """Before Python ends, while it does, and at its very last, when its own handler is gone already."""
     program = f"""
 import atexit, os, signal, sys
-def interrupt(kill=os.kill, own=os.getpid(), number=signal.SIGINT): kill(own, number)
+def interrupt(kill=os.kill, own=os.getpid(), number={which:d}): kill(own, number)
 class Last:
     def __del__(self, interrupt=interrupt): interrupt()
 {moment}

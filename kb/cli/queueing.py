@@ -155,7 +155,6 @@ def run(
     """
     from kb import worker
     from kb.cli import render_jobs as render
-    from kb.terminating import terminated_as_interrupted
     from kb.wire_jobs import JobAnswer, WorkedAnswer
 
     here = setup(env_file)
@@ -169,11 +168,10 @@ def run(
             sys.stdout.flush()
 
     if until_empty:
-        with terminated_as_interrupted():
-            worker.run(here.data_dir, here.settings, until="empty", tell=tell)
+        worker.run(here.data_dir, here.settings, until="empty", tell=tell)
         emit(WorkedAnswer(jobs=tuple(ended)), render.worked, as_json=as_json)
     else:
-        with suppress(KeyboardInterrupt), terminated_as_interrupted():
+        with suppress(KeyboardInterrupt):
             worker.run(here.data_dir, here.settings, tell=tell)
     return Exit.PARTIAL if any(job.state == "failed" for job in ended) else Exit.OK
 

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 CANDIDATES = 100
 """Hits that each search gives to the fusion; more where more results are asked for."""
 DEEPER = 8
-"""Times as many hits where --group or --per-document found too few documents in those before. By words alone the first look is so deep:
-tantivy takes little longer for it, and as long again for a second one."""
+"""Times as many hits where --group or --per-document found too few documents in those before."""
 TRIES = 5
 """Looks at a store that somebody commits to meanwhile, until one look is at a single state of it."""
 
@@ -183,8 +182,7 @@ class Searcher:
         """The hits, looked for deeper as long as the best passages belong to too few documents (--group, --per-document)."""
         if parsed.is_only_exclusions or (admitted is not None and not admitted):
             return NOTHING, []
-        looks_deep = mode == "keyword" and request.limit is not None
-        depth = max(CANDIDATES, request.top * 2 * (DEEPER if looks_deep else 1))
+        depth = max(CANDIDATES, request.top * 2)
         allowed = cache(partial(self.retriever.allowed, parsed, admitted))
         words = None
         while True:

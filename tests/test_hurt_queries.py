@@ -168,14 +168,6 @@ def test_who_looks_deeper_takes_the_words_of_before_where_no_more_hold_them(book
     assert len(searched) == 1
 
 
-def test_by_words_alone_the_first_look_is_deep_enough_for_a_document_a_hit(book, calls, monkeypatch):
-    """The book has all of the first eight; tantivy would take as long for a second look."""
-    monkeypatch.setattr(kb.search, "CANDIDATES", 2)
-    ranked = calls(kb.search.Retriever, "rank")
-    assert len(book.search("red", top=2, group=True, mode="keyword").results) == 2
-    assert len(ranked) == 1
-
-
 def test_the_file_of_a_document_is_looked_at_once_for_all_of_its_hits(book, calls):
     looks = calls(kb.hits, "is_stale")
     assert len(book.search("red", top=9, per_document=9).results) == 9

@@ -6,12 +6,12 @@ of their principal axes. With L axes of that space, (m, dim), rows orthonormal, 
     q·v  =  Lq·Lv + qx·vx        and by Cauchy-Schwarz        |qx·vx|  <=  |qx|·|vx|
 
 Lv is kept as int8 codes with their bounds (`index.quantized`), and an upper bound of |vx| beside them. So a row's score lies in an
-interval, and only rows whose interval reaches the k-th best lower end are looked at with all their codes: of a million, one in four
-hundred for the first 100. Where there are few rows, the first hundred are so large a part of them that the second look costs what the
-first one saves.
+interval. The rows whose intervals reach highest are looked at with all their codes, which puts the bar where the k-th best row is, give or take little;
+then only those whose intervals reach that: of a million, one in a thousand and some for the first 100. Where there are few rows, the first hundred
+are so large a part of them that this second look costs what the first one saves.
 
 What float32 rounds away and what the axes lack in being orthonormal is in the bounds (the constants below). Not here: files, ids,
-the second look.
+how rows are looked at (`index.near`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from index.cores import leave_first_core
-from index.near import LARGEST, Question, best, near
+from index.near import Near, Question, best, near, portions_of, question_of
 from index.quantized import (
     ARITHMETIC,
     SCORE_ROUNDING,
@@ -38,6 +38,7 @@ from index.quantized import (
     Vectors,
     above,
     norms,
+    products,
     quantize,
 )
 
@@ -57,10 +58,10 @@ class Parts(NamedTuple):
 
 SAMPLE_ROWS = 8192
 """Evenly spread, that the axes are made from: 48 MB at 768 dimensions."""
-ENERGY = 0.96
-"""So much of the sample's squared length is in the leading dimensions, 256 of 384. The first 100 of a million then leave 2,500 rows to be looked at
-again at the median of 40 queries and 18,000 at most, in 8.2 ms; at 0.98, 288 dimensions, 940 and 4,900 in 8.3 ms; at 0.94, 224 dimensions, 12,000
-and 121,000 in 10.4 ms. Of 123,000 rows of 768, put together of two models' worth, 384 lead: 1,600 rows are left, 2.6 ms; 320, 4,100 in 3.0; 448, 960 in 2.7."""
+ENERGY = 0.94
+"""So much of the sample's squared length is in the leading dimensions, 224 of 384. The first 100 of a million then leave 600 to 800 rows to be looked
+at with all codes at the median of 12 queries, in 14.8 ms (40 queries, AVX2); at 0.96, 256 dimensions, 330 to 370 in 17.4 ms; at 0.90, 192 dimensions, 1,400 to
+2,300 in 14.3 ms. Of 123,000 rows of 768, put together of two models' worth, 352 lead: 900 to 1,000 rows are left, 4.9 ms; 384, 800 in 4.9; 288, 2,000 in 5.2."""
 TURNED_BY = 1
 """The seed of the turn."""
 STEP_DIMS = 32
@@ -130,38 +131,42 @@ class Leading:
     """The leading dimensions of rows as they are searched."""
 
     def __init__(self, axes: Axes, parts: Parts) -> None:
-        self.axes = axes.astype(np.float64)
+        self.axes = np.ascontiguousarray(axes)
         self.coded = Coded(parts.codes, parts.bounds)
         self.rests = parts.rests
 
-    def contenders(self, rows: Rows, query: Vectors, limit: int) -> Rows:
-        """Those of `rows`, ascending, that may be among the `limit` best of them or tie with these."""
-        own, *others = np.array_split(rows, THREADS)
+    def contenders(self, coded: Coded, rows: Rows, query: Vectors, limit: int) -> Rows:
+        """Those of `rows`, ascending, that may be among the `limit` best of them or tie with these, by all codes of those that the leading ones leave."""
+        second = question_of(coded, query)
+        if second is None:
+            return rows
+        portions = portions_of(rows, THREADS)
         asked: Future[Question] = Future()
+
+        def look() -> Near:
+            return near(asked.result(), second, portions, limit)
+
         try:
             # Begun before the query is ready: to wake a thread takes longer than that.
-            begun = [_others().submit(lambda part: near(asked.result(), part), part) for part in others]
-            asked.set_result(question := self._question(query, limit))
+            begun = [_others().submit(look) for _ in range(THREADS - 1)]
+            asked.set_result(self._question(query, second.asked.step))
         except BaseException as error:
             asked.set_exception(error)  # else they would wait for ever
             raise
-        return best([near(question, own), *(part.result() for part in begun)], limit)
+        return best([look(), *(other.result() for other in begun)], limit)
 
-    def _question(self, query: Vectors, limit: int) -> Question:
-        """In float32, and every row as if it had the largest error: both widen the intervals by little beside what is outside.
-
-        Where the step is so small that an end in its units is beyond float32, all rows are kept.
-        """
+    def _question(self, query: Vectors, unit: float) -> Question:
+        """Its ends are multiples of `unit`; every row as if it had the largest error, which widens the intervals by little beside what is outside."""
         exact = query.astype(np.float64)
-        inside = self.axes @ exact
+        inside = products(self.axes, np.arange(len(self.axes)), query[None])[0]
         # |qx|² = |q|² - 2|Lq|² + |Lᵀ(Lq)|², the last at most (1 + ORTHONORMAL)|Lq|².
         outside = float(exact @ exact) - (1 - ORTHONORMAL) * float(inside @ inside)
         asked = Asked(inside)
         length = math.sqrt(exact @ exact)
         slack = (SCORE_ROUNDING + 2 * ORTHONORMAL + ARITHMETIC) * length * LONGEST
         reach = asked.size * self.coded.largest_error + asked.reach(self.coded.longest) + slack
-        spread = math.sqrt(max(outside, 0.0)) * UPWARD / asked.step if length < LARGEST else math.inf
-        return Question(asked, self.coded, self.rests, spread, reach / asked.step * UPWARD, limit)
+        spread = math.sqrt(max(outside, 0.0)) * UPWARD
+        return Question(asked, self.coded, self.rests, asked.step / unit, spread / unit, reach / unit * UPWARD)
 
 
 @cache

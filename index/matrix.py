@@ -9,7 +9,6 @@ and single meta file.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +52,7 @@ class Matrix:
         """Mapped and read-only; `ids`, which a writer changes in place, is a copy, unless `open` was told otherwise."""
         self.leading = leading
         """The files of `index.leads`, mapped."""
+        self._last_admitted: tuple[Ids, quantized.Rows] | None = None
 
     @classmethod
     def open(cls, folder: Path, *, copied_ids: bool = True) -> Matrix:
@@ -130,19 +130,19 @@ class Matrix:
         The rounding of float64 reaches no digit that a score shows.
         """
         ids, rows = self.by_id
-        vectors = np.zeros((len(chunk_ids), self.header.dim))
+        cosines = np.zeros((len(chunk_ids), len(chunk_ids)))
         if len(ids):
             places = np.minimum(np.searchsorted(ids, chunk_ids), len(ids) - 1)
-            there = ids[places] == chunk_ids
-            vectors[there] = self.vectors.take(rows[places[there]], axis=0)
-        cosines = vectors @ vectors.T
+            there = np.flatnonzero(ids[places] == chunk_ids)
+            found = rows[places[there]]
+            cosines[np.ix_(there, there)] = quantized.products(self.vectors, found, self.vectors[found])
         return np.where(cosines > 0, cosines, 0)  # nan is not above 0
 
     def _nearest_rows(
         self, query: Vectors, limit: int, allowed: Ids | None, further: Callable[[], Ids]
     ) -> tuple[Ids, Vectors, int]:
         """The ids, with their scores, of all rows that may be among the first, and of `further`; and how many were admitted."""
-        admitted = self.live if allowed is None else self._rows_of(allowed)
+        admitted = self.live if allowed is None else self._admitted(allowed)
         rows = self._contenders(admitted, query, limit)
         others = self._rows_of(further()).tolist()
         if others:
@@ -165,13 +165,15 @@ class Matrix:
         return np.concatenate([ids, others.chunk_ids]), scores, len(admitted.chunk_ids)
 
     def _contenders(self, rows: quantized.Rows, query: Vectors, limit: int) -> quantized.Rows:
+        if len(rows) <= max(limit, PLAIN_ROWS):
+            return rows
         if self._led and len(rows) * FEW > self.header.rows:
-            rows = self._led.contenders(rows, query, limit)
-        return near.contenders(self._coded, rows, query, limit) if len(rows) > max(limit, PLAIN_ROWS) else rows
+            return self._led.contenders(self._coded, rows, query, limit)
+        return near.contenders(self._coded, rows, query, limit)
 
     def _scores(self, rows: quantized.Rows, query: Vectors) -> Vectors:
-        longest = self._coded.longest
-        lengths = longest if math.isfinite(longest) else self.rows.bounds["length"]
+        coded = self._coded
+        lengths = coded.longest if coded.are_fit else self.rows.bounds["length"]
         return quantized.scores(self.vectors, lengths, rows, query)
 
     def is_coded_truly(self, part: slice) -> npt.NDArray[np.bool_]:
@@ -198,6 +200,13 @@ class Matrix:
     @cached_property
     def _groups(self) -> Groups:
         return Groups.of_live(self.ids)
+
+    def _admitted(self, allowed: Ids) -> quantized.Rows:
+        """The live rows of these chunks; kept for the next search that has the same array of them."""
+        kept = self._last_admitted
+        if kept is None or kept[0] is not allowed:
+            kept = self._last_admitted = allowed, self._rows_of(allowed)
+        return kept[1]
 
     def _rows_of(self, chunk_ids: Ids) -> quantized.Rows:
         """The live rows of `chunk_ids`, ascending as these are; ids that have no row are passed over."""

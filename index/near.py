@@ -1,19 +1,20 @@
 """Which rows may be among the best: one pass over their codes, and intervals in which their scores lie.
 
-Of a query and a row as codes (`index.quantized`, of all dimensions or, `index.leading`, of some), in units of the query's step,
+Of a query and a row as codes (`index.quantized`, of all dimensions or, `index.leading`, of some), in units of their own,
 
-    score  =  scale · (a·c)  ±  (width · spread + reach)
+    score  =  scale · step · (a·c)  ±  (width · spread + reach)
 
 with what differs from row to row in `scale` and `width`. Only a row whose upper end reaches the k-th best lower end can be
-among the first k. Ends are float32; whoever makes a `Question` puts into `spread` and `reach` what that rounds away. By what is compiled, where it
+among the first k. Where a second question is put to the rows that the first one leaves, its narrow intervals raise that bar at once to where
+it belongs, and the first one's need not be narrow. Ends are float32; whoever makes a `Question` puts into `spread` and `reach` what that rounds away. By what is compiled, where it
 is (`index.native`), else by numpy and numkong: both keep all that may be needed, and need not keep the same.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -44,9 +45,14 @@ class Question(NamedTuple):
     coded: Coded
     widths: Vectors
     """float32 (n,), above zero; infinite of a row that is to be kept whatever is asked."""
+    step: float
+    """The query's, in units of the ends."""
     spread: float
     reach: float
-    limit: int
+
+
+Portions = native.Portions | Iterator[Rows]
+"""Of the rows that are looked at: `portions_of`."""
 
 
 class Near(NamedTuple):
@@ -56,37 +62,50 @@ class Near(NamedTuple):
     upper: Vectors
     """Ends of their intervals, float32."""
     lower: Vectors
-    """The highest ends of their intervals, at most `limit` of them or all, in no order."""
+    """The highest ends of their intervals, as many as are asked for or all, in no order."""
 
 
 def contenders(coded: Coded, rows: Rows, query: Vectors, limit: int) -> Rows:
     """Those of `rows`, ascending, that may be among the `limit` best of them or tie with these, by all of their codes."""
-    question = question_of(coded, query, limit)
-    return rows if question is None else best([near(question, rows)], limit)
+    question = question_of(coded, query)
+    return rows if question is None else best([near(question, None, portions_of(rows), limit)], limit)
 
 
-def question_of(coded: Coded, query: Vectors, limit: int) -> Question | None:
-    """None where an end, or the score itself, might be beyond float32: the query or a row is far from unit length, or not all numbers."""
+def question_of(coded: Coded, query: Vectors) -> Question | None:
+    """In units of the query's step. None where an end, or the score itself, might be beyond float32: the query or a row is far from unit
+    length, or not all numbers.
+    """
     asked = Asked(query)
     if not asked.size * coded.longest * max(1.0, 1 / asked.step) < LARGEST:
         return None
     spread, reach = asked.size / asked.step * UPWARD, asked.reach(coded.longest) / asked.step * UPWARD + FLOAT32_TINY
-    return Question(asked, coded, coded.errors, spread, reach, limit)
+    return Question(asked, coded, coded.errors, 1.0, spread, reach)
 
 
-def near(question: Question, rows: Rows) -> Near:
-    """Look at `rows`, ascending."""
+def portions_of(rows: Rows, threads: int = 1) -> Portions:
+    """`rows`, ascending, for one look: each of the threads takes the next portion as long as there is one, so that none waits long for another."""
+    return native.Portions(rows) if native.compiled() else iter(_blocks(rows, threads))
+
+
+def near(first: Question, second: Question | None, portions: Portions, limit: int) -> Near:
+    """Look for the `limit` best of the rows that this thread takes; by the second question, in the same units, at those that the first one leaves."""
     compiled = native.compiled()
-    if compiled is None:
-        return _by_numpy(question, rows)
-    asked, coded, widths, spread, reach, limit = question
-    return Near(*compiled.near(coded.codes, coded.scales, widths, rows, asked.codes, spread, reach, limit))
+    if compiled is None or not isinstance(portions, native.Portions):
+        return _by_numpy(first, second, cast("Iterator[Rows]", portions), limit)
+    return Near(*compiled.near(_compiled(first), None if second is None else _compiled(second), portions, limit))
+
+
+def _compiled(question: Question) -> native.Question:
+    asked, coded, widths, *numbers = question
+    codes, scales = coded.codes, coded.scales
+    places = codes.ctypes.data, codes.shape[1], scales.ctypes.data, widths.ctypes.data, asked.codes.ctypes.data
+    return native.Question(*places, *numbers)
 
 
 def best(parts: Iterable[Near], limit: int) -> Rows:
-    """The rows of all parts that reach the `limit`-th best lower end of all."""
+    """The rows of all parts that reach the `limit`-th best lower end of all, ascending."""
     rows, upper, lower = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return rows[_reaching(upper, kth_best(lower, limit))]
+    return np.sort(rows[_reaching(upper, kth_best(lower, limit))])
 
 
 def kth_best(ends: Vectors, limit: int) -> float:
@@ -95,39 +114,56 @@ def kth_best(ends: Vectors, limit: int) -> float:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _by_numpy(question: Question, rows: Rows) -> Near:
+def _by_numpy(first: Question, second: Question | None, blocks: Iterator[Rows], limit: int) -> Near:
     """Few operations: where caches have gone cold each costs 30 to 100 us, whatever it is given."""
-    limit = question.limit
     bar = -math.inf
-    found: list[Near] = [Near(rows[:0], np.empty(0, np.float32), np.empty(0, np.float32))]
-    for block in _blocks(rows):
-        middles, reaches = _parts(question, block)
+    found: list[Near] = [Near(np.empty(0, np.intp), np.empty(0, np.float32), np.empty(0, np.float32))]
+    for block in blocks:
+        middles, reaches = _parts(first, block)
         if bar == -math.inf:
             bar = _reached(middles - reaches, limit)
-        kept = _reaching(middles + reaches, bar)
-        middles, reaches = middles[kept], reaches[kept]
-        found.append(Near(block[kept], middles + reaches, middles - reaches))
+        upper = middles + reaches
+        kept = _reaching(upper, bar)
+        if second is None:
+            middles, reaches, kept = middles[kept], reaches[kept], block[kept]
+        else:
+            kept, bar = _left(second, block[kept], upper[kept], limit, bar)
+            middles, reaches = _parts(second, kept)
+        found.append(Near(kept, middles + reaches, middles - reaches))
         bar = max(bar, kth_best(np.concatenate([each.lower for each in found]), limit))
     return Near(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
 
-def _blocks(rows: Rows) -> list[Rows]:
-    """Those that are looked at together: BLOCK_ROWS, or SPARSE times fewer where they have to be gathered."""
+def _left(second: Question, rows: Rows, upper: Vectors, limit: int, bar: float) -> tuple[Rows, float]:
+    """Those of `rows` that still reach the bar when it is where the second question puts it for the most promising of them; and it."""
+    if len(rows) > limit:
+        promising = np.sort(rows[np.argpartition(upper, len(rows) - limit)[len(rows) - limit :]])
+        middles, reaches = _parts(second, promising)
+        bar = max(bar, kth_best(middles - reaches, limit))
+        rows = rows[_reaching(upper, bar)]
+    return rows, bar
+
+
+def _blocks(rows: Rows, threads: int) -> list[Rows]:
+    """Those that are looked at together: BLOCK_ROWS, or SPARSE times fewer where they have to be gathered; one for each thread at least."""
     span = min(int(rows[-1]) + 1 - int(rows[0]), len(rows) * SPARSE) if len(rows) else 0
-    return np.array_split(rows, math.ceil(span / BLOCK_ROWS)) if span else []
+    return np.array_split(rows, min(len(rows), max(threads, math.ceil(span / BLOCK_ROWS)))) if span else []
 
 
 def _parts(question: Question, rows: Rows) -> tuple[Vectors, Vectors]:
     """The middles of the intervals, and how far their ends are from them."""
     import numkong as nk
 
-    asked, coded, widths, spread, reach, _ = question
+    if not len(rows):
+        return np.empty(0, np.float32), np.empty(0, np.float32)
+    asked, coded, widths, step, spread, reach = question
     first, end = int(rows[0]), int(rows[-1]) + 1
     gathered = len(rows) * SPARSE < end - first
     codes = coded.codes.take(rows, axis=0) if gathered else coded.codes[first:end]
     of: Rows | slice = rows if gathered else slice(first, end)
     middles: Vectors = np.asarray(nk.cdist(asked.codes, codes, "dot", out_dtype="float32"))[0]
     middles *= coded.scales[of]
+    middles *= np.float32(step)
     reaches = widths[of] * np.float32(spread)
     reaches += np.float32(reach)
     if len(middles) == len(rows):

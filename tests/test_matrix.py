@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,6 +58,17 @@ def test_the_nearest_rows_come_first_with_their_cosine(ten):
     assert nearest.total == 10
 
 
+def test_the_rows_of_what_is_admitted_are_looked_up_once(ten, monkeypatch):
+    some, other = ids_from(2, 3), ids_from(5, 2)
+    looked_up, rows_of = [], Matrix._rows_of
+    monkeypatch.setattr(Matrix, "_rows_of", lambda self, ids: looked_up.append(ids) or rows_of(self, ids))
+
+    found = [sorted(ten.search(rows(1)[0], 9, allowed).chunk_ids) for allowed in (some, some, other, some)]
+
+    assert found == [[2, 3, 4], [2, 3, 4], [5, 6], [2, 3, 4]]
+    assert [ids is some for ids in looked_up if len(ids)] == [True, False, True]
+
+
 def test_the_likeness_of_chunks_is_the_cosine_of_their_rows_in_the_order_asked_for(ten):
     likeness = ten.likeness([7, 2, 10])
     vectors = rows(10).astype(np.float64)[[6, 1, 9]]
@@ -73,6 +87,48 @@ def test_the_likeness_of_a_damaged_row_is_none(folder):
     vectors[1, 2] = np.nan
     index = matrixwriter.rebuild(folder, [(ids_from(1, 3), vectors)], dim=DIM, model="m", watermark=Watermark(1, 3))
     assert index.likeness([1, 2, 3])[1].tolist() == [0, 0, 0]
+
+
+SEARCHED = """
+import os, sys, time
+from pathlib import Path
+
+before = set(os.listdir("/proc/self/task"))
+import numpy
+threads = sorted(set(os.listdir("/proc/self/task")) - before)
+from index import native
+from index.matrix import Matrix
+
+def run_so_far():
+    return [Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0] for thread in threads]
+
+if sys.argv[2] == "numpy":
+    native.compiled = lambda: None
+matrix = Matrix.open(Path(sys.argv[1]))
+asleep = None
+while asleep != (asleep := run_so_far()):
+    time.sleep(0.1)
+matrix.search(matrix.vectors[0], 100)
+matrix.likeness(list(range(1, 31)))
+print(len(threads), run_so_far() == asleep)
+"""
+
+
+@pytest.mark.parametrize("way", ["numpy", "compiled"])
+def test_a_search_does_not_wake_the_threads_of_numpys_blas(folder, way):
+    """They look for work for many milliseconds after each product, on the cores that the model and the words need."""
+    if not Path("/proc/self/schedstat").exists():
+        pytest.skip("this system does not say how long a thread ran")
+    drawn = np.random.default_rng(1).standard_normal((1000, 768)).astype(np.float32)
+    drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    matrixwriter.rebuild(folder, [(ids_from(1, 1000), drawn)], dim=768, model="m", watermark=Watermark(1, 3))
+    command = [sys.executable, "-c", SEARCHED, str(folder), way]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    threads, slept = done.stdout.split()
+    if threads == "0":
+        pytest.skip("numpy has no threads of its own here")
+    assert slept == "True"
 
 
 def test_equal_rows_come_in_the_order_of_their_ids(folder):

@@ -73,7 +73,7 @@ def test_a_library_that_runs_here_is_used(looked_for):
     assert isinstance(native.compiled(), Native)
     assert search() == ([3], [1.0])
     with pytest.raises(ValueError, match="a limit of at least 1, got 0"):
-        native.compiled().near(*[np.zeros((1, 1), np.int8)] * 3, np.arange(1), np.zeros((1, 1), np.int8), 0.0, 0.0, 0)
+        native.compiled().near(native.Question(), None, native.Portions(np.arange(1)), 0)
 
 
 def test_what_does_not_compile_leaves_no_library_of_another_time(tmp_path, monkeypatch):

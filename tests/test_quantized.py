@@ -53,7 +53,7 @@ def ranked(row_numbers, found):
 
 def interval(question, row):
     """Its ends, as exact numbers or infinite."""
-    _, upper, lower = near.near(question, np.array([row]))
+    _, upper, lower = near.near(question, None, near.portions_of(np.array([row])), 1)
     return [
         Fraction(float(end)) * Fraction(question.asked.step) if np.isfinite(end) else end for end in (*lower, *upper)
     ]
@@ -65,7 +65,7 @@ def test_each_score_lies_in_its_interval(drawn):
     vectors, query = drawn
     codes, bounds = quantize(vectors)
     assert holds(vectors, codes, bounds).all()
-    question = question_of(Coded(codes, bounds), query, 1)
+    question = question_of(Coded(codes, bounds), query)
     if question is None:
         return
     found = exact_scores(vectors, query)
@@ -73,7 +73,8 @@ def test_each_score_lies_in_its_interval(drawn):
         product = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(vector, query, strict=True))
         lower, upper = interval(question, row)
         assert lower <= product <= upper
-        assert lower <= Fraction(float(found[row])) <= upper
+        if np.isfinite(found[row]):
+            assert lower <= Fraction(float(found[row])) <= upper
 
 
 @settings(max_examples=200, deadline=None)
@@ -181,5 +182,8 @@ def test_the_kernel_adds_integers_exactly():
                 asked.codes = query[None].astype(np.int8)
                 bounds = np.zeros(3, BOUNDS)
                 bounds["scale"] = 1
-                question = Question(asked, Coded(codes.astype(np.int8), bounds), np.zeros(3, np.float32), 0.0, 0.0, 3)
-                assert near.near(question, np.arange(3)).upper.tolist() == (codes @ query).tolist()
+                question = Question(asked, Coded(codes.astype(np.int8), bounds), np.zeros(3, np.float32), 1.0, 0.0, 0.0)
+                assert (
+                    near.near(question, None, near.portions_of(np.arange(3)), 3).upper.tolist()
+                    == (codes @ query).tolist()
+                )

@@ -69,6 +69,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The words, as typed, that no chunk holds."""
     missing: float
     """Of those that are names or phrases the part of the ceiling."""
+    tokens: tuple[str, ...]
+    """Each is enough for a chunk to match, unless it holds what is excluded."""
 
 
 class Statistics:
@@ -115,6 +117,7 @@ def plan(parsed: ParsedQuery, statistics: Statistics) -> Plan:
         ceiling=clauses.ceiling,
         unknown=tuple(dict.fromkeys(clauses.unknown)),
         missing=clauses.missing / clauses.ceiling if clauses.ceiling else 0.0,
+        tokens=clauses.tokens,
     )
 
 
@@ -128,11 +131,18 @@ def among(document_ids: Collection[int] | None, chunk_ids: Collection[int], quer
     """The same, with the same scores, for chunks of these documents, and these chunks of others; None: for all."""
     if document_ids is None:
         return query
+    admitted = _admitted(frozenset(document_ids), frozenset(chunk_ids))
+    return Query.boolean_query([(Occur.Must, query), (Occur.Must, admitted)])
+
+
+@lru_cache(maxsize=1)
+def _admitted(document_ids: frozenset[int], chunk_ids: frozenset[int]) -> Query:
+    """Kept for the next query with the same filter: of 50,000 documents 20 ms, of which 3 are left."""
     admitted = Query.term_set_query(SCHEMA, DOCUMENT_ID, list(document_ids))
     if chunk_ids:
         chunks = Query.term_set_query(SCHEMA, CHUNK_ID, list(chunk_ids))
         admitted = Query.boolean_query([(Occur.Should, admitted), (Occur.Should, chunks)])
-    return Query.boolean_query([(Occur.Must, query), (Occur.Must, Query.const_score_query(admitted, 0.0))])
+    return Query.const_score_query(admitted, 0.0)
 
 
 class _Clauses:
@@ -169,6 +179,10 @@ class _Clauses:
             for field in FUZZY_FIELDS
         ]
         return Query.boolean_query([(Occur.Should, clause) for clause in clauses])
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return tuple(self._held)
 
     def add_word(self, word: Word, count: int) -> None:
         before = self.ceiling

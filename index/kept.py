@@ -21,6 +21,7 @@ from index.lexical import Lexical
 from index.watermark import Watermark
 
 if TYPE_CHECKING:
+    from index.columns import Ids
     from index.matrix import Matrix
     from index.owners import Owners
 
@@ -46,6 +47,8 @@ class KeptStore:
         self.owners: Owners | None = None
         self.decided: tuple[tuple[Watermark, Filter], Admitted | None] | None = None
         """The last filter, when that was, and what passed."""
+        self.found: tuple[Admitted, Ids] | None = None
+        """Of what passed a filter last, the chunks."""
         self.holders = 0
         """How many want it kept."""
         self._is_closed = False

@@ -14,6 +14,7 @@ deleted chunks, which tantivy counts until it merges them away.
 
 from __future__ import annotations
 
+import math
 import os
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -162,7 +163,7 @@ class Lexical:
             plan = bm25.plan(query, self._statistics)
             best_first = None
             if passing is not None:
-                best_first = _passing(searcher, plan.query, passing, HITS_A_DOCUMENT * admitted)
+                best_first = _passing(searcher, plan, passing, HITS_A_DOCUMENT * admitted)
             if best_first is None:
                 best_first = partial(_best, searcher, bm25.among(document_ids, chunk_ids, plan.query))
             hits, total = _with_all_ties(best_first, limit)
@@ -236,19 +237,27 @@ def _best(searcher: tantivy.Searcher, query: tantivy.Query, count: int) -> tuple
     return found.hits, found.count  # type: ignore[attr-defined]  # missing from tantivy's stub
 
 
-def _passing(searcher: tantivy.Searcher, query: tantivy.Query, allowed: Ids, most: int) -> BestFirst | None:
-    """As `_best`, of those hits that are `allowed`, found by reading all; None where these are more than `most`."""
+def _passing(searcher: tantivy.Searcher, plan: bm25.Plan, allowed: Ids, most: int) -> BestFirst | None:
+    """As `_best`, of those hits that are `allowed`, found by reading all; None where these are more than `most`, or can be expected to be."""
     import numpy as np
 
     from index.columns import is_among
 
-    _, count = _best(searcher, query, 1)
+    if _expected_hits(searcher, plan) > most:
+        return None
+    hits, count = _best(searcher, plan.query, most)
     if count > most:
         return None
-    hits, _ = _best(searcher, query, max(1, count))
     ids = np.array(_chunk_ids(searcher, hits), np.int64)
     passing = list(compress(hits, is_among(ids, allowed).tolist()))
     return lambda count: (passing[:count], len(passing))
+
+
+def _expected_hits(searcher: tantivy.Searcher, plan: bm25.Plan) -> float:
+    """How many chunks match, if words come together by chance: to count them takes as long as to search."""
+    chunks = max(1, searcher.num_docs)
+    without = math.prod(1 - min(1.0, searcher.doc_freq(fields.BODY, token) / chunks) for token in plan.tokens)
+    return chunks * (1 - without)
 
 
 def _with_all_ties(best_first: BestFirst, limit: int) -> tuple[list[Found], int]:

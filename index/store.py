@@ -7,7 +7,7 @@ and nobody is writing. Every path that mends one (a deleted folder, a crash at a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,20 +100,28 @@ class Reader:
     def admitted(self, wanted: Filter) -> Admitted | None:
         """What passes; None where all does.
 
-        Not decided again for the same filter until something changes: of 22,000 documents it takes longer than a search by words.
+        Not decided again for the same filter until something changes, whatever is asked without one meanwhile: of 22,000 documents it takes
+        longer than a search by words.
         """
+        if wanted.admits_all:
+            return None
         asked = (self.head(), wanted)
         decided = self._kept.decided
         if decided is None or decided[0] != asked:
             decided = self._kept.decided = asked, filters.admitted(self.connection, wanted)
         return decided[1]
 
-    def chunk_ids(self, of: Collection[int], chunks: Collection[int] = ()) -> Ids:
-        """The chunks of these documents, and these chunks of others, ascending; int64 (n,). Some may be gone."""
+    def chunk_ids(self, admitted: Admitted) -> Ids:
+        """The chunks that pass, ascending; int64 (n,). Some may be gone. Looked up once for what `admitted` gives."""
         from index import owners
 
-        ids, self._kept.owners = owners.chunk_ids(self.connection, self._kept.owners, of, chunks)
-        return ids
+        found = self._kept.found
+        if found is None or found[0] is not admitted:
+            ids, self._kept.owners = owners.chunk_ids(
+                self.connection, self._kept.owners, admitted.documents, admitted.chunks
+            )
+            found = self._kept.found = admitted, ids
+        return found[1]
 
     def _standing(
         self, kept: Standing[Opened] | None, state_of: StateOf, open_it: Callable[[], tuple[Opened, Watermark]]

@@ -176,7 +176,7 @@ class Retriever:
 
     def allowed(self, parsed: ParsedQuery, admitted: Admitted | None) -> Ids | None:
         """The chunks that a vector may find, ascending: those admitted, without the words that are excluded."""
-        allowed = None if admitted is None else self.reader.chunk_ids(admitted.documents, admitted.chunks)
+        allowed = None if admitted is None else self.reader.chunk_ids(admitted)
         if not parsed.excluded:
             return allowed
         import numpy as np

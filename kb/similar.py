@@ -123,7 +123,7 @@ def _nearest(reader: Reader, example: Example, request: Request) -> tuple[Rankin
     if matrix.header.model != built_with(connection).model_key:
         raise ModelMismatch("the store switched to another model meanwhile", "ask again")
     admitted = reader.admitted(request.filter)
-    among = matrix.chunk_ids if admitted is None else reader.chunk_ids(admitted.documents, admitted.chunks)
+    among = matrix.chunk_ids if admitted is None else reader.chunk_ids(admitted)
     allowed = among[~is_among(among, example.own)]
     a_document = None if example.chunk else 1
     depth = request.top * REACH

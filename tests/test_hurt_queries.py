@@ -189,7 +189,7 @@ def test_a_word_is_looked_for_once_in_what_hits_share(book, calls):
 
 
 def test_a_filter_is_decided_once_until_something_changes(book, calls):
-    """Also for questions that are asked together, and for what is like another; again for another filter, and after any change."""
+    """Also for questions that are asked together, and for what is like another; again for another filter, not for none, and after any change."""
     decided = calls(filters, "admitted")
 
     def ask(*tags):
@@ -197,6 +197,7 @@ def test_a_filter_is_decided_once_until_something_changes(book, calls):
 
     book.search("red", also=["colours", "part"], tags=["new"])
     assert [ask("new"), book.similar("1", tags=["new"]).returned > 0, len(decided)] == [9, True, 1]
+    assert [ask() > 0, ask("new"), len(decided)] == [True, 9, 1]
     assert [ask("old"), len(decided), ask("new"), len(decided)] == [0, 2, 9, 3]
     note = book.add_note("more that is red", title="note", tags=["old"]).documents[0].document_id
     assert [ask("old"), len(decided)] == [1, 4]

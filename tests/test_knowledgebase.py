@@ -216,6 +216,20 @@ def test_who_owns_which_chunks_is_read_for_the_first_filter_and_kept(filled):
     assert kept.owners is before
 
 
+def test_what_passes_a_filter_is_looked_up_again_only_when_something_changes(filled, monkeypatch):
+    asked, looked_up = [], owners.chunk_ids
+    monkeypatch.setattr(owners, "chunk_ids", lambda *arguments: asked.append(1) or looked_up(*arguments))
+    first, second, _ = (document.path for document in filled.list().documents)
+
+    found = [filled.search("fruit", path=first).results for _ in range(2)]
+    assert (len(asked), found[0]) == (1, found[1])
+    assert {hit.source.path for hit in filled.search("fruit", path=second).results} == {second}
+    assert len(asked) == 2
+    filled.add_note("fruit of another kind", title="new")
+    filled.search("fruit", path=second)
+    assert len(asked) == 3
+
+
 def test_a_process_for_one_search_by_words_does_not_look_chunks_up(filled, monkeypatch):
     """It would load numpy for that."""
     asked, looked_up = [], owners.chunk_ids

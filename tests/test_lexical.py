@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ir_collections import by_names
 
-from index import lexical, watermark
+from index import bm25, lexical, watermark
 from index.bm25 import LONGEST_RUN, MOST_ERROR_LETTERS, MOST_SIMILAR
 from index.lexical import NO_HITS, Lexical, LexicalDamaged, LexicalDocument
 from index.query import parse
@@ -317,6 +317,34 @@ def test_of_many_all_hits_are_read_and_those_that_pass_are_kept(index_of, monkey
         assert found.total == as_a_set.total
         assert found.scores == pytest.approx(as_a_set.scores, rel=1e-5)
         assert bool(asked) is (many < count)
+
+
+def test_hits_are_not_all_read_where_too_many_are_expected(index_of, monkeypatch):
+    """Nor counted, which takes as long as to search."""
+    index = index_of(*(chunk(i, "apple" if i % 2 else "pear") for i in range(20)))
+    asked, best = [], lexical._best
+    monkeypatch.setattr(lexical, "MANY", 0)
+    monkeypatch.setattr(lexical, "_best", lambda *arguments: asked.append(arguments[2]) or best(*arguments))
+
+    def among_three(query):
+        asked.clear()
+        allowed = np.array([1, 2, 3], np.int64)
+        return found(index, query, chunk_ids={1, 2, 3}, document_ids=frozenset(), allowed=lambda: allowed)
+
+    all_hits, by_a_set = [3 * lexical.HITS_A_DOCUMENT], [10 + lexical.TIES_READ]
+    assert (among_three("apple"), asked) == ([1, 3], by_a_set)
+    assert (among_three("plum"), asked) == ([], all_hits)
+
+
+def test_the_set_of_what_a_filter_admits_is_made_once(index_of):
+    """Of 50,000 documents it takes longer than the search."""
+    index = index_of(chunk(1, "apple", document_id=1), chunk(2, "apple", document_id=2))
+    bm25._admitted.cache_clear()
+    assert found(index, "apple", document_ids=frozenset({2})) == [2]
+    assert found(index, "apple", document_ids=frozenset({2})) == [2]
+    assert found(index, "apple", document_ids=frozenset({1})) == [1]
+    assert found(index, "apple", document_ids=frozenset({1}), chunk_ids=frozenset({2})) == [1, 2]
+    assert bm25._admitted.cache_info()[:2] == (1, 3)
 
 
 def test_a_deleted_chunk_is_gone(index_of):

@@ -11,6 +11,7 @@ from small_store import document
 
 from index import columns, documents, filters, owners, store
 from index.columns import is_among
+from index.filters import Admitted
 from index.owners import Owners
 
 COUNT = 3 * owners.FEW
@@ -57,7 +58,10 @@ def test_what_is_new_is_added_and_what_went_stays(many):
         )
         assert newer.chunk_ids[:-2].tolist() == known.chunk_ids.tolist()
         assert newer.of([COUNT]).tolist() == known.of([COUNT]).tolist() != []
-        assert reader.chunk_ids(range(1, added + 1)).tolist() == newer.chunk_ids[newer.document_ids != COUNT].tolist()
+        assert (
+            reader.chunk_ids(Admitted(documents=frozenset(range(1, added + 1)))).tolist()
+            == newer.chunk_ids[newer.document_ids != COUNT].tolist()
+        )
 
 
 def test_of_another_history_nothing_is_kept(many, tmp_path):

@@ -153,7 +153,8 @@ class Leading:
         except BaseException as error:
             asked.set_exception(error)  # else they would wait for ever
             raise
-        return best([look(), *(other.result() for other in begun)], limit)
+        own = look()  # with what others have not come to: whoever has not begun by now is not waited for
+        return best([own, *(other.result() for other in begun if not other.cancel())], limit)
 
     def _question(self, query: Vectors, unit: float) -> Question:
         """Its ends are multiples of `unit`; every row as if it had the largest error, which widens the intervals by little beside what is outside."""

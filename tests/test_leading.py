@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from exact import exact_scores
@@ -141,6 +143,21 @@ def test_a_look_that_fails_leaves_no_thread_waiting_for_it(monkeypatch):
         with pytest.raises(AttributeError):
             led.contenders(coded, np.arange(64), vectors[0], 3)
     assert 0 in led.contenders(coded, np.arange(64), vectors[0], 3)
+
+
+def test_a_thread_that_is_busy_with_another_search_is_not_waited_for():
+    vectors = clustered(8192, 16)
+    axes = principal_axes(vectors)
+    led, coded = Leading(axes, quantize_leading(axes, vectors)), Coded(*quantize(vectors))
+    rows = np.arange(len(vectors))
+    alone = led.contenders(coded, rows, vectors[7], 3)
+    free = threading.Event()
+    begun = [leading._others().submit(free.wait, 60) for _ in range(leading.THREADS - 1)]
+    found = led.contenders(coded, rows, vectors[7], 3)
+    assert not any(other.done() for other in begun)
+    free.set()
+    everything = exact_scores(vectors, vectors[7])
+    assert best(found, everything[found], 3) == best(alone, everything[alone], 3)
 
 
 @pytest.mark.parametrize("damaged", [np.nan, np.inf, 1e30])

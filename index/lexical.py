@@ -14,20 +14,18 @@ deleted chunks, which tantivy counts until it merges them away.
 
 from __future__ import annotations
 
-import math
 import os
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 import tantivy
 
-from index import bm25, fields, heap, watermark
+from index import bm25, fields, heap, passing, watermark
 from index.errors import ProjectionDamaged
 from index.fields import LexicalDocument as LexicalDocument  # noqa: PLC0414  re-exported: the callers' one door
 from index.query import ParsedQuery, Phrase
@@ -47,16 +45,9 @@ TIES_READ = 32
 MANY = 1000
 """Documents and single chunks. Where more are admitted, all hits are read and those that pass are kept: of 22,000 documents the half in 1.0 ms, where a set of them
 takes tantivy 5.3."""
-HITS_A_DOCUMENT = 2
-"""Or single chunk. Where there are more hits than that, it is the set after all: each of its documents takes 0.4 us, and each hit that is handed over 0.2."""
 NOISE_BITS = 7
 """Of a float32's 24 significant bits, those that do not count where two scores are compared: tantivy sums in any order."""
 HALF_A_STEP = 1 << (NOISE_BITS - 1)
-
-Found = tuple[float, tantivy.DocAddress]
-"""A score, and where in the index its chunk is."""
-BestFirst = Callable[[int], tuple[list[Found], int]]
-"""What gives so many hits, best first, and says how many there are in all."""
 
 
 class LexicalDamaged(ProjectionDamaged):
@@ -157,17 +148,17 @@ class Lexical:
         if query.is_empty or limit < 1 or (document_ids is not None and not (document_ids or chunk_ids)):
             return NO_HITS
         admitted = 0 if document_ids is None else len(document_ids) + len(chunk_ids)
-        passing = allowed() if admitted > MANY else None
+        known = allowed() if admitted > MANY else None
         with _damage_reported(self.folder):
             searcher = self._searcher
             plan = bm25.plan(query, self._statistics)
             best_first = None
-            if passing is not None:
-                best_first = _passing(searcher, plan, passing, HITS_A_DOCUMENT * admitted)
+            if known is not None:
+                best_first = passing.best_first(searcher, plan, known, passing.HITS_A_DOCUMENT * admitted)
             if best_first is None:
-                best_first = partial(_best, searcher, bm25.among(document_ids, chunk_ids, plan.query))
+                best_first = partial(passing.best, searcher, bm25.among(document_ids, chunk_ids, plan.query))
             hits, total = _with_all_ties(best_first, limit)
-            ids = _chunk_ids(searcher, hits)
+            ids = passing.chunk_ids(searcher, hits)
         scores = [score for score, _ in hits]
         best = sorted(zip([-rank for rank in _ranks(scores)], ids, scores, strict=True))[:limit]
         return LexicalHits(
@@ -186,7 +177,7 @@ class Lexical:
         with _damage_reported(self.folder):
             searcher = self._searcher
             query = bm25.among(document_ids, chunk_ids, bm25.holding(phrases))
-            return _chunk_ids(searcher, searcher.search(query, max(1, searcher.num_docs), count=False).hits)
+            return passing.chunk_ids(searcher, searcher.search(query, max(1, searcher.num_docs), count=False).hits)
 
     def count(self) -> int:
         """Chunks in the index."""
@@ -205,7 +196,7 @@ class Lexical:
         """Every chunk in the index, ascending."""
         with _damage_reported(self.folder):
             found = self._searcher.search(tantivy.Query.all_query(), max(1, self.count()), count=False)
-            return sorted(_chunk_ids(self._searcher, found.hits))
+            return sorted(passing.chunk_ids(self._searcher, found.hits))
 
     @contextmanager
     def _writing(self, mark: Watermark, heap_bytes: int = WRITER_HEAP_BYTES) -> Iterator[tantivy.IndexWriter]:
@@ -226,41 +217,7 @@ class Lexical:
         watermark.write(self.folder, mark)
 
 
-def _chunk_ids(searcher: tantivy.Searcher, hits: Sequence[Found]) -> list[int]:
-    values = searcher.fast_field_values(fields.CHUNK_ID, [address for _, address in hits])
-    return cast("list[int]", values)
-
-
-def _best(searcher: tantivy.Searcher, query: tantivy.Query, count: int) -> tuple[list[Found], int]:
-    """So many of the hits, best first; and how many there are in all."""
-    found = searcher.search(query, count)
-    return found.hits, found.count  # type: ignore[attr-defined]  # missing from tantivy's stub
-
-
-def _passing(searcher: tantivy.Searcher, plan: bm25.Plan, allowed: Ids, most: int) -> BestFirst | None:
-    """As `_best`, of those hits that are `allowed`, found by reading all; None where these are more than `most`, or can be expected to be."""
-    import numpy as np
-
-    from index.columns import is_among
-
-    if _expected_hits(searcher, plan) > most:
-        return None
-    hits, count = _best(searcher, plan.query, most)
-    if count > most:
-        return None
-    ids = np.array(_chunk_ids(searcher, hits), np.int64)
-    passing = list(compress(hits, is_among(ids, allowed).tolist()))
-    return lambda count: (passing[:count], len(passing))
-
-
-def _expected_hits(searcher: tantivy.Searcher, plan: bm25.Plan) -> float:
-    """How many chunks match, if words come together by chance: to count them takes as long as to search."""
-    chunks = max(1, searcher.num_docs)
-    without = math.prod(1 - min(1.0, searcher.doc_freq(fields.BODY, token) / chunks) for token in plan.tokens)
-    return chunks * (1 - without)
-
-
-def _with_all_ties(best_first: BestFirst, limit: int) -> tuple[list[Found], int]:
+def _with_all_ties(best_first: passing.BestFirst, limit: int) -> tuple[list[passing.Found], int]:
     """The best hits, with every one whose score equals that of the last one wanted; and how many there are in all."""
     count = limit + TIES_READ
     while True:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ir_collections import by_names
 
-from index import bm25, lexical, watermark
+from index import bm25, lexical, passing, watermark
 from index.bm25 import LONGEST_RUN, MOST_ERROR_LETTERS, MOST_SIMILAR
 from index.lexical import NO_HITS, Lexical, LexicalDamaged, LexicalDocument
 from index.query import parse
@@ -310,7 +310,7 @@ def test_of_many_all_hits_are_read_and_those_that_pass_are_kept(index_of, monkey
     count = len(admitted) + len(others)
     for many, read_most in ((count - 1, 1000), (count - 1, 1), (count, 1000)):
         monkeypatch.setattr(lexical, "MANY", many)
-        monkeypatch.setattr(lexical, "HITS_A_DOCUMENT", read_most)
+        monkeypatch.setattr(passing, "HITS_A_DOCUMENT", read_most)
         asked = []
         found = index.search(parse(query), limit, admitted, others, lambda: asked.append(1) or allowed)  # noqa: B023  called here
         assert found.chunk_ids == as_a_set.chunk_ids
@@ -322,16 +322,16 @@ def test_of_many_all_hits_are_read_and_those_that_pass_are_kept(index_of, monkey
 def test_hits_are_not_all_read_where_too_many_are_expected(index_of, monkeypatch):
     """Nor counted, which takes as long as to search."""
     index = index_of(*(chunk(i, "apple" if i % 2 else "pear") for i in range(20)))
-    asked, best = [], lexical._best
+    asked, best = [], passing.best
     monkeypatch.setattr(lexical, "MANY", 0)
-    monkeypatch.setattr(lexical, "_best", lambda *arguments: asked.append(arguments[2]) or best(*arguments))
+    monkeypatch.setattr(passing, "best", lambda *arguments: asked.append(arguments[2]) or best(*arguments))
 
     def among_three(query):
         asked.clear()
         allowed = np.array([1, 2, 3], np.int64)
         return found(index, query, chunk_ids={1, 2, 3}, document_ids=frozenset(), allowed=lambda: allowed)
 
-    all_hits, by_a_set = [3 * lexical.HITS_A_DOCUMENT], [10 + lexical.TIES_READ]
+    all_hits, by_a_set = [3 * passing.HITS_A_DOCUMENT], [10 + lexical.TIES_READ]
     assert (among_three("apple"), asked) == ([1, 3], by_a_set)
     assert (among_three("plum"), asked) == ([], all_hits)
 

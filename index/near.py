@@ -5,9 +5,10 @@ Of a query and a row as codes (`index.quantized`, of all dimensions or, `index.l
     score  =  scale · step · (a·c)  ±  (width · spread + reach)
 
 with what differs from row to row in `scale` and `width`. Only a row whose upper end reaches the k-th best lower end can be
-among the first k. Where a second question is put to the rows that the first one leaves, its narrow intervals raise that bar at once to where
-it belongs, and the first one's need not be narrow. Ends are float32; whoever makes a `Question` puts into `spread` and `reach` what that rounds away. By what is compiled, where it
-is (`index.native`), else by numpy and numkong: both keep all that may be needed, and need not keep the same.
+among the first k. Where a second question is put to the rows that the first one leaves, its narrow intervals raise that bar at once
+to where it belongs, and the first one's need not be narrow. Ends are float32; whoever makes a `Question` puts into `spread` and `reach`
+what that rounds away. By what is compiled, where it is (`index.native`), else by numpy and numkong: both keep all that may be needed,
+and need not keep the same.
 """
 
 from __future__ import annotations
